@@ -1,0 +1,211 @@
+//! What the user is told: one type for every error and warning, and its rendering.
+//!
+//! ```text
+//! error[E0304]: window of `blur` has 2 dimensions, but `height` has 3
+//!  --> terrain.itp:4:41
+//!   |
+//! 4 |     take h = height window [3, 3]
+//!   |              ------        ^^^^^^ 2 dimensions
+//!   = help: add a size for the leading dimension: `window [1, 3, 3]`
+//! ```
+//!
+//! Wording: lower case, no full stop, names in backticks, both numbers given, the help begins with a verb.
+
+mod codes;
+mod render;
+
+pub use codes::{Code, Severity};
+pub use render::{Style, render, to_json};
+
+use crate::source::Span;
+use std::fmt;
+
+/// One error or warning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Its number in the registry; says whether it is an error or a warning.
+    pub code: Code,
+    /// One line: what is wrong, with both numbers.
+    pub message: String,
+    /// Where; the first primary label is *the* place.
+    pub labels: Vec<Label>,
+    /// What to do about it, each a line that begins with a verb.
+    pub help: Vec<String>,
+    /// Facts that explain it, each a line.
+    pub notes: Vec<String>,
+}
+
+/// A place in a source and what is to be seen there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What is there; may be empty.
+    pub text: String,
+    /// Underlined with `^` rather than `-`.
+    pub primary: bool,
+}
+
+/// The common result: a value, or one diagnostic.
+pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
+
+impl Diagnostic {
+    /// A diagnostic with that code and message.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Diagnostic { code, message: message.into(), labels: Vec::new(), help: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Adds a place that is wrong.
+    pub fn at(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label { span, text: text.into(), primary: true });
+        self
+    }
+
+    /// Adds a place that explains.
+    pub fn with(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.labels.push(Label { span, text: text.into(), primary: false });
+        self
+    }
+
+    /// Adds a line that says what to write instead.
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help.push(text.into());
+        self
+    }
+
+    /// Adds a line of explanation.
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.notes.push(text.into());
+        self
+    }
+
+    /// As an `Err`.
+    pub fn err<T>(self) -> Result<T> {
+        Err(Box::new(self))
+    }
+
+    /// The place that is wrong, if it is in a source.
+    pub fn primary(&self) -> Option<&Label> {
+        self.labels.iter().find(|label| label.primary).or(self.labels.first())
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}]: {}", self.code.severity(), self.code, self.message)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// What a stage collects while it goes on after an error.
+#[derive(Debug, Default)]
+pub struct Diagnostics {
+    list: Vec<Diagnostic>,
+}
+
+impl Diagnostics {
+    /// Takes one in; the same diagnostic at the same place is kept once.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if !self.list.contains(&diagnostic) {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Keeps the value or the diagnostic.
+    pub fn take<T>(&mut self, result: Result<T>) -> Option<T> {
+        result.map_err(|diagnostic| self.push(*diagnostic)).ok()
+    }
+
+    /// True when one of them is an error.
+    pub fn has_errors(&self) -> bool {
+        self.list.iter().any(|d| d.code.severity() == Severity::Error)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// True when there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// All of them by file and place, those without a place first.
+    pub fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.list.sort_by_key(|d| d.primary().map(|label| label.span));
+        self.list
+    }
+}
+
+/// `name` in backticks, control characters escaped, long names cut.
+pub fn quoted(name: &str) -> String {
+    const LONGEST: usize = 60;
+    let mut text: String = name.chars().take(LONGEST).flat_map(escape).collect();
+    if name.chars().nth(LONGEST).is_some() {
+        text.push('…');
+    }
+    format!("`{text}`")
+}
+
+fn escape(c: char) -> Vec<char> {
+    if c.is_control() || is_bidi(c) { c.escape_unicode().collect() } else { vec![c] }
+}
+
+/// Characters that reorder the text around them, so that a terminal shows what is not there.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// The closest of `known` to `name`, if it is close enough to be a slip of the fingers.
+pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = name.chars().count().div_ceil(3).min(3);
+    known
+        .into_iter()
+        .map(|candidate| (edit_distance(name, candidate, limit), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`; more than `limit` is `limit + 1`.
+fn edit_distance(a: &str, b: &str, limit: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) =
+        (a.to_lowercase().chars().take(64).collect(), b.to_lowercase().chars().take(64).collect());
+    if a.len().abs_diff(b.len()) > limit {
+        return limit + 1;
+    }
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_names_are_found_and_far_ones_are_not() {
+        let known = ["height", "smooth", "seed"];
+        assert_eq!(closest("heihgt", known), Some("height"));
+        assert_eq!(closest("Smoth", known), Some("smooth"));
+        assert_eq!(closest("terrain", known), None);
+    }
+
+    #[test]
+    fn control_characters_are_escaped_in_names() {
+        assert_eq!(quoted("a\u{1b}[2Jb\u{202e}"), "`a\\u{1b}[2Jb\\u{202e}`");
+    }
+}

@@ -1,0 +1,89 @@
+//! The registry of codes. Each has a page `errors/CODE.md`: title, text, a wrong and a right script.
+//!
+//! E00 files and command line · E01 syntax · E02 names, constants, functions · E03 shapes and windows ·
+//! E04 types · E05 reads · E06 views · E07 cycles and recurrences · E08 inputs, outputs, formats, writes ·
+//! E09 limits · W warnings. Numbers are never reused.
+
+use std::fmt;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Severity {
+    /// Nothing runs.
+    Error,
+    /// It runs, but probably not as meant.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        })
+    }
+}
+
+macro_rules! codes {
+    ($($code:ident)*) => {
+        /// The number of an error or a warning.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code {
+            $(
+                #[doc = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/errors/", stringify!($code), ".md"))]
+                $code,
+            )*
+        }
+
+        impl Code {
+            /// Every code, by number.
+            pub const ALL: &[Code] = &[$(Code::$code),*];
+
+            /// As printed, `E0304`.
+            pub fn id(self) -> &'static str {
+                match self { $(Code::$code => stringify!($code)),* }
+            }
+
+            /// The page that `itp explain` prints.
+            pub fn page(self) -> &'static str {
+                match self {
+                    $(Code::$code => include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/errors/", stringify!($code), ".md"))),*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    E0101 E0102
+}
+
+impl Code {
+    /// The code with that name, in either case.
+    pub fn parse(text: &str) -> Option<Code> {
+        Code::ALL.iter().copied().find(|code| code.id().eq_ignore_ascii_case(text))
+    }
+
+    /// From its first letter.
+    pub fn severity(self) -> Severity {
+        if self.id().starts_with('W') { Severity::Warning } else { Severity::Error }
+    }
+
+    /// The first line of its page, without number and marks.
+    pub fn title(self) -> &'static str {
+        let line = self.page().lines().next().unwrap_or_default();
+        line.split_once(": ").map_or(line, |(_, title)| title)
+    }
+
+    /// The `wrong` or `right` script of its page, if it has one.
+    pub fn example(self, which: &str) -> Option<&'static str> {
+        let (_, rest) = self.page().split_once(&format!("```itp {which}\n"))?;
+        rest.split_once("```").map(|(script, _)| script)
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}

@@ -1,0 +1,3 @@
+//! The `itp` binary.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Text -> tokens -> syntax tree, and back to text.
+
+pub mod ast;
