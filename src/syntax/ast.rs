@@ -525,6 +525,45 @@ pub enum BinaryOp {
     Or,
 }
 
+impl Expr {
+    /// Calls `f` with each direct child, in the order of the text.
+    pub fn for_each_child(&self, mut f: impl FnMut(ExprId)) {
+        match self {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Inf | Expr::Str(_) | Expr::Name(_) => {}
+            Expr::Paren(inner) | Expr::Unary(_, inner) => f(*inner),
+            Expr::Binary(_, a, b) | Expr::Range(a, b) => [*a, *b].into_iter().for_each(f),
+            Expr::If { condition, then, otherwise } => {
+                [*condition, *then, *otherwise].into_iter().for_each(f)
+            }
+            Expr::Reduce { binders, body, .. } => {
+                binders.iter().flat_map(|binder| [binder.lo, binder.hi]).chain([*body]).for_each(f);
+            }
+            Expr::Call { args, .. } | Expr::List(args) => args.iter().copied().for_each(f),
+            Expr::Method { object, args, .. } => [object].into_iter().chain(args).copied().for_each(f),
+            Expr::Index { object, indices } => {
+                f(*object);
+                indices.iter().flat_map(Index::exprs).for_each(f);
+            }
+            Expr::Block { lets, result } => {
+                lets.iter().map(|(_, value)| *value).chain([*result]).for_each(f);
+            }
+            Expr::Map(entries) => entries.iter().flat_map(|(key, value)| [*key, *value]).for_each(f),
+        }
+    }
+}
+
+impl Index {
+    /// The expressions of the entry, in order.
+    pub fn exprs(&self) -> impl Iterator<Item = ExprId> + use<> {
+        let list = match self.kind {
+            IndexKind::At(at) => [Some(at), None, None],
+            IndexKind::Slice { start, stop, step } => [start, stop, step],
+            IndexKind::Ellipsis => [None; 3],
+        };
+        list.into_iter().flatten()
+    }
+}
+
 impl UnaryOp {
     /// As written.
     pub fn symbol(self) -> &'static str {
@@ -599,6 +638,17 @@ impl Ast {
             id = *inner;
         }
         id
+    }
+
+    /// True for a name followed by any number of slices and methods.
+    pub fn is_view(&self, mut id: ExprId) -> bool {
+        while let Expr::Paren(inner)
+        | Expr::Index { object: inner, .. }
+        | Expr::Method { object: inner, .. } = self.expr(id)
+        {
+            id = *inner;
+        }
+        matches!(self.expr(id), Expr::Name(_))
     }
 
     /// How many expressions there are.
