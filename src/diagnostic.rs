@@ -46,6 +46,15 @@ pub struct Label {
     pub primary: bool,
 }
 
+/// A function call on the way to a place in the function's body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The function.
+    pub name: std::sync::Arc<str>,
+    /// Where it is called.
+    pub span: Span,
+}
+
 /// The common result: a value, or one diagnostic.
 pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -79,6 +88,20 @@ impl Diagnostic {
         self
     }
 
+    /// Adds the calls that lead to the place, outermost first: the first one and the last two are shown.
+    pub fn through(mut self, calls: &[Call]) -> Self {
+        let Some((first, rest)) = calls.split_first() else { return self };
+        let shown = &rest[rest.len().saturating_sub(2)..];
+        for call in std::iter::once(first).chain(shown) {
+            self = self.with(call.span, format!("{} is called here", quoted(&call.name)));
+        }
+        if shown.len() == rest.len() {
+            return self;
+        }
+        let names: Vec<_> = calls.iter().map(|call| &*call.name).collect();
+        self.note(format!("the calls are {}", names.join(" -> ")))
+    }
+
     /// As an `Err`.
     pub fn err<T>(self) -> Result<T> {
         Err(Box::new(self))
@@ -105,9 +128,14 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    /// Takes one in; the same diagnostic at the same place is kept once.
+    /// Takes one in; the same mistake at the same place is kept once, however many calls lead there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        if !self.list.contains(&diagnostic) {
+        let place = |d: &Diagnostic| d.primary().map(|label| label.span);
+        let same = |known: &Diagnostic| {
+            (known.code, &known.message, place(known))
+                == (diagnostic.code, &diagnostic.message, place(&diagnostic))
+        };
+        if !self.list.iter().any(same) {
             self.list.push(diagnostic);
         }
     }
@@ -149,6 +177,25 @@ pub fn quoted(name: &str) -> String {
     format!("`{text}`")
 }
 
+/// `1 dimension`, `3 dimensions`
+pub fn counted(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// `1 size is given`, `3 sizes are given`
+pub fn given(n: usize, noun: &str) -> String {
+    format!("{} {} given", counted(n, noun), if n == 1 { "is" } else { "are" })
+}
+
+/// All names in backticks: `` `y` ``, or `` `y`, `x` or `c` ``.
+pub fn any_of<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.into_iter().map(quoted).collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 fn escape(c: char) -> Vec<char> {
     if c.is_control() || is_bidi(c) { c.escape_unicode().collect() } else { vec![c] }
 }
@@ -158,13 +205,22 @@ fn is_bidi(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The closest of `known` to `name`, if it is close enough to be a slip of the fingers.
+/// The closest of `known` to `name`, if it is close enough to be a slip of the fingers, or goes on where `name` stops.
+///
+/// Any two names of one letter are one slip apart, so those only match in the other case; names of up to four letters
+/// are mostly two slips apart.
 pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = name.chars().count().div_ceil(3).min(3);
+    let length = name.chars().count();
+    let limit = match length {
+        0 | 1 => 0,
+        2..=4 => 1,
+        _ => length.div_ceil(3).min(3),
+    };
+    let continues = |candidate: &str| length >= 4 && candidate.starts_with(name);
     known
         .into_iter()
         .map(|candidate| (edit_distance(name, candidate, limit), candidate))
-        .filter(|(distance, _)| *distance <= limit)
+        .filter(|(distance, candidate)| *distance <= limit || continues(candidate))
         .min()
         .map(|(_, candidate)| candidate)
 }
@@ -202,6 +258,31 @@ mod tests {
         assert_eq!(closest("heihgt", known), Some("height"));
         assert_eq!(closest("Smoth", known), Some("smooth"));
         assert_eq!(closest("terrain", known), None);
+        assert_eq!(closest("smoo", known), Some("smooth"));
+        assert_eq!(closest("math", ["max", "match"]), Some("match"));
+        assert_eq!(closest("log9", ["floor", "lag"]), None);
+        assert_eq!(closest("y", ["x", "a"]), None);
+        assert_eq!(closest("Y", ["x", "y"]), Some("y"));
+    }
+
+    #[test]
+    fn numbers_and_nouns_agree() {
+        assert_eq!(given(1, "size"), "1 size is given");
+        assert_eq!(given(0, "size"), "0 sizes are given");
+        assert_eq!(any_of(["y"]), "`y`");
+        assert_eq!(any_of(["c", "y", "x"]), "`c`, `y` or `x`");
+    }
+
+    #[test]
+    fn a_mistake_is_kept_once_per_place() {
+        let at = |start: usize| Span::new(crate::source::SourceId(0), start, start + 1);
+        let mut diagnostics = Diagnostics::default();
+        for (start, call) in [(3, 10), (3, 20), (4, 10)] {
+            diagnostics.push(
+                Diagnostic::new(Code::E0201, "unknown name `a`").at(at(start), "").with(at(call), "called"),
+            );
+        }
+        assert_eq!(diagnostics.len(), 2);
     }
 
     #[test]
