@@ -1,0 +1,411 @@
+//! Declarations: parameters and constants, element types and domains of tensors, named views.
+
+use super::body::TensorId;
+use super::check::{Checker, Constant};
+use super::elaborate::{BUILTIN_NAMES, Owner};
+use super::modules::{Module, ModuleId, Symbol};
+use super::scalar::Scalar;
+use super::{InputSource, NamedView, Param, Tensor, TensorKind};
+use crate::diagnostic::{Code, Diagnostic, Result, closest, counted, quoted};
+use crate::index::{Dim, Domain, INF, Interval};
+use crate::source::Span;
+use crate::syntax::ast::{
+    self, Bound, Clause, Expr, ExprId, Extent, Ident, IndexKind, InputFrom, ItemKind, List, UnaryOp,
+};
+use std::sync::Arc;
+
+/// Works out every `param` and `let`; the script's parameters come back.
+pub(super) fn constants(checker: &mut Checker<'_>) -> Vec<Param> {
+    let mut params = Vec::new();
+    for (symbol, module) in items(checker) {
+        let item = &module.ast.items[symbol.item as usize];
+        let (ItemKind::Param { name, .. } | ItemKind::Let { name, .. }) = &item.kind else { continue };
+        let value = checker.constant(symbol, name.span);
+        if let (Some(Constant::Number(value, _)), ItemKind::Param { .. }) =
+            (checker.diagnostics.take(value), &item.kind)
+        {
+            let (name, doc, span) = (name.name.clone(), item.doc.clone(), name.span);
+            params.push(Param { name, doc, value, span });
+        }
+    }
+    params
+}
+
+/// Every item of every file but `std/math.itp`, the script's first.
+pub(super) fn items(checker: &Checker<'_>) -> Vec<(Symbol, Arc<Module>)> {
+    let all = checker.modules.iter().flat_map(|(id, module)| {
+        (0..module.ast.items.len())
+            .map(move |item| (Symbol { module: id, item: item as u32 }, module.clone()))
+    });
+    all.collect()
+}
+
+/// Declares every tensor, input and variable.
+pub(super) fn tensors(checker: &mut Checker<'_>) {
+    for (symbol, module) in items(checker) {
+        let item = &module.ast.items[symbol.item as usize];
+        let header = match &item.kind {
+            ItemKind::Input { name, ty, from } => input(from.as_ref()).map(|kind| (name, ty, None, kind)),
+            ItemKind::Var { name, ty, chunk, .. } => {
+                Ok((name, ty, chunk.as_ref(), TensorKind::Var(Scalar::bool(false))))
+            }
+            ItemKind::Tensor(tensor) => {
+                let chunk = tensor.clauses.iter().find_map(|clause| match clause {
+                    Clause::Chunk { sizes, .. } => Some(sizes),
+                    _ => None,
+                });
+                Ok((&tensor.name, &tensor.ty, chunk, TensorKind::Var(Scalar::bool(false))))
+            }
+            _ => continue,
+        };
+        let declared = header.and_then(|header| declare(checker, symbol, header, item));
+        if let Err(diagnostic) = &declared {
+            checker.diagnostics.push((**diagnostic).clone());
+        }
+        checker.tensor_ids.insert(symbol, declared);
+    }
+}
+
+type Header<'a> = (&'a Ident, &'a ast::TensorType, Option<&'a List>, TensorKind);
+
+fn declare(
+    checker: &mut Checker<'_>,
+    symbol: Symbol,
+    header: Header<'_>,
+    item: &ast::Item,
+) -> Result<TensorId> {
+    let (name, ty, chunk, kind) = header;
+    let element = checker.element(&ty.element)?;
+    let domain = domain(checker, symbol.module, name, ty)?;
+    let chunk = chunk.map(|sizes| tile_shape(checker, symbol.module, name, &domain, sizes)).transpose()?;
+    checker.tensors.push(Tensor {
+        name: name.name.clone(),
+        doc: item.doc.clone(),
+        span: name.span,
+        module: symbol.module,
+        element,
+        domain,
+        chunk,
+        format: None,
+        kind,
+    });
+    Ok(TensorId(checker.tensors.len() as u32 - 1))
+}
+
+/// The endings of the files that an `input` reads.
+const INPUT_ENDINGS: [&str; 6] = [".npy", ".png", ".tif", ".tiff", ".zarr", ".raw"];
+
+fn readable(path: &str) -> bool {
+    let lower = path.trim_end_matches('/').to_ascii_lowercase();
+    INPUT_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+}
+
+fn input(from: Option<&InputFrom>) -> Result<TensorKind> {
+    Ok(TensorKind::Input(match from {
+        None => InputSource::Host,
+        Some(InputFrom::File(path)) if !readable(&path.value) => {
+            return Diagnostic::new(
+                Code::E0809,
+                format!("cannot tell what kind of file {} is", quoted(&path.value)),
+            )
+            .at(path.span, "unknown ending")
+            .help(format!("convert it to one that ends in one of {}", INPUT_ENDINGS.join(" ")))
+            .err();
+        }
+        Some(InputFrom::File(path)) => InputSource::File(path.value.clone()),
+        Some(InputFrom::Word(word)) if &*word.name == "stream" => InputSource::Stream,
+        Some(InputFrom::Word(word)) => {
+            return Diagnostic::new(Code::E0809, format!("an input cannot come from {}", quoted(&word.name)))
+                .at(word.span, "neither a path nor `stream`")
+                .help("write a path in quotes: `from \"photo.npy\"`, or `from stream`")
+                .err();
+        }
+    }))
+}
+
+fn domain(checker: &mut Checker<'_>, module: ModuleId, name: &Ident, ty: &ast::TensorType) -> Result<Domain> {
+    let mut dims: Vec<Dim> = Vec::new();
+    for dim in &ty.dims {
+        let label = if &*dim.label.name == "_" { "" } else { &*dim.label.name };
+        if let Some(first) =
+            ty.dims.iter().take(dims.len()).find(|first| !label.is_empty() && *first.label.name == *label)
+        {
+            return Diagnostic::new(
+                Code::E0301,
+                format!("two dimensions of `{}` are labelled `{label}`", name.name),
+            )
+            .at(dim.label.span, "again here")
+            .with(first.label.span, "first here")
+            .help("give each dimension a label of its own, or `_`")
+            .err();
+        }
+        dims.push(extent(checker, module, dim)?.labelled(label));
+    }
+    Domain::new(dims).map_err(|error| {
+        let message = format!("the dimensions of `{}`: {}", name.name, error.message);
+        Box::new(
+            Diagnostic::new(Code::E0302, message)
+                .at(ty.span, counted(ty.dims.len(), "dimension"))
+                .help("use at most 32"),
+        )
+    })
+}
+
+fn extent(checker: &mut Checker<'_>, module: ModuleId, dim: &ast::Dim) -> Result<Dim> {
+    let (lower, upper, marks) = match &dim.extent {
+        Extent::Count(count) => match bound(checker, module, count)? {
+            INF => (-INF, INF, (count.implicit, count.implicit)),
+            n => (0, n, (false, count.implicit)),
+        },
+        Extent::Range(lo, hi) => {
+            (bound(checker, module, lo)?, bound(checker, module, hi)?, (lo.implicit, hi.implicit))
+        }
+    };
+    let finite = |bound: i64| (bound.abs() != INF).then_some(bound);
+    let upside_down = lower > upper || lower == INF || upper == -INF;
+    let interval = Interval::bounds(finite(lower), finite(upper));
+    match interval {
+        Ok(interval) if !upside_down => {
+            let mut dim = Dim::explicit(interval);
+            (dim.implicit_lower, dim.implicit_upper) = marks;
+            Ok(dim)
+        }
+        _ => {
+            let show = |bound: i64| {
+                if bound == INF {
+                    "inf".into()
+                } else if bound == -INF {
+                    "-inf".into()
+                } else {
+                    bound.to_string()
+                }
+            };
+            let message = format!(
+                "dimension `{}` ends at {}, before it starts at {}",
+                dim.label.name,
+                show(upper),
+                show(lower)
+            );
+            let help = match dim.extent {
+                Extent::Count(_) => format!("write a size of 0 or more, or both bounds: `{upper}..0`"),
+                Extent::Range(..) if lower == INF => {
+                    format!("write `-inf` for a dimension without a first element: `-inf..{}`", show(upper))
+                }
+                Extent::Range(..) if upper == -INF => {
+                    format!("write `inf` for a dimension without an end: `{}..inf`", show(lower))
+                }
+                Extent::Range(..) => format!("write the lower bound first: `{upper}..{lower}`"),
+            };
+            Diagnostic::new(Code::E0302, message).at(dim.span, "ends before it starts").help(help).err()
+        }
+    }
+}
+
+/// A bound of a dimension; ±INF for `inf` and `-inf`.
+fn bound(checker: &mut Checker<'_>, module: ModuleId, bound: &Bound) -> Result<i64> {
+    let ast = checker.modules.get(module).clone();
+    match ast.ast.expr(bound.value) {
+        Expr::Inf => return Ok(INF),
+        Expr::Unary(UnaryOp::Neg, arg) if matches!(ast.ast.expr(*arg), Expr::Inf) => return Ok(-INF),
+        _ => {}
+    }
+    let value = checker.constant_int(module, bound.value, "a bound of a dimension")?;
+    if value.unsigned_abs() < INF.unsigned_abs() {
+        return Ok(value);
+    }
+    Diagnostic::new(Code::E0312, format!("bound {value} is outside the index space of ±(2^62 - 2)"))
+        .at(ast.ast.span(bound.value), "too far")
+        .help("write `inf` or `-inf` for a dimension without end")
+        .err()
+}
+
+/// `chunk [h, w]`: one positive size per unbounded dimension.
+fn tile_shape(
+    checker: &mut Checker<'_>,
+    module: ModuleId,
+    name: &Ident,
+    domain: &Domain,
+    sizes: &List,
+) -> Result<Vec<i64>> {
+    let unbounded = domain.dims().iter().filter(|dim| !dim.interval.is_bounded()).count();
+    if sizes.items.len() != unbounded {
+        let (given, wanted) = (counted(sizes.items.len(), "size"), counted(unbounded, "unbounded dimension"));
+        let message = format!("`chunk` has {given}, but `{}` has {wanted}", name.name);
+        return Diagnostic::new(Code::E0311, message)
+            .at(sizes.span, format!("`{}` is `{domain}`", name.name))
+            .help("write one size per unbounded dimension: bounded ones are whole in every tile")
+            .err();
+    }
+    sizes.items.iter().map(|item| tile_size(checker, module, *item)).collect()
+}
+
+fn tile_size(checker: &mut Checker<'_>, module: ModuleId, item: ExprId) -> Result<i64> {
+    let size = checker.constant_int(module, item, "a tile size")?;
+    if (1..INF).contains(&size) {
+        return Ok(size);
+    }
+    let span = checker.modules.get(module).ast.span(item);
+    let message = format!("a tile cannot have size {size}");
+    Diagnostic::new(Code::E0311, message).at(span, "not positive").help("write a size of 1 or more").err()
+}
+
+/// Works out every named view.
+pub(super) fn views(checker: &mut Checker<'_>) -> Vec<NamedView> {
+    let mut views = Vec::new();
+    for (symbol, module) in items(checker) {
+        let item = &module.ast.items[symbol.item as usize];
+        let ItemKind::View { name, value } = &item.kind else { continue };
+        let view = checker.view(symbol, name.span);
+        if let Some(view) = checker.diagnostics.take(view) {
+            views.push(NamedView {
+                view,
+                doc: item.doc.clone(),
+                span: item.span,
+                chain: module.ast.span(*value),
+            });
+        }
+    }
+    views
+}
+
+/// Reports unknown names and types in functions, which are otherwise checked only where they are called.
+pub(super) fn functions(checker: &mut Checker<'_>) {
+    for (symbol, module) in items(checker) {
+        let item = &module.ast.items[symbol.item as usize];
+        let ItemKind::Fn(function) = &item.kind else { continue };
+        let types = function.params.iter().filter_map(|param| param.ty.as_ref()).chain(&function.result);
+        for ty in types {
+            let element = checker.element(ty);
+            checker.diagnostics.take(element);
+        }
+        let params = function.params.iter().map(|param| &param.name);
+        checker.diagnostics.take(distinct(params, "argument"));
+        let mut known: Vec<&str> = function.params.iter().map(|param| &*param.name.name).collect();
+        let mut names = NameCheck { checker, module: &module, id: symbol.module, unknown: Vec::new() };
+        names.walk(function.body, &mut known);
+        let unknown = std::mem::take(&mut names.unknown);
+        unknown.into_iter().for_each(|diagnostic| checker.diagnostics.push(diagnostic));
+    }
+}
+
+/// Refuses a list of names that has one twice.
+pub(super) fn distinct<'a>(names: impl IntoIterator<Item = &'a Ident>, what: &str) -> Result<()> {
+    let mut seen: Vec<&Ident> = Vec::new();
+    for name in names.into_iter().filter(|name| &*name.name != "_") {
+        if let Some(first) = seen.iter().find(|first| first.name == name.name) {
+            return Diagnostic::new(Code::E0202, format!("two {what}s are called {}", quoted(&name.name)))
+                .at(name.span, "again here")
+                .with(first.span, "first here")
+                .help("rename one of them")
+                .err();
+        }
+        seen.push(name);
+    }
+    Ok(())
+}
+
+/// Looks for names in an expression that nothing declares.
+struct NameCheck<'c, 'a> {
+    checker: &'c Checker<'a>,
+    module: &'c Module,
+    id: ModuleId,
+    unknown: Vec<Diagnostic>,
+}
+
+impl<'c> NameCheck<'c, '_> {
+    fn walk(&mut self, id: ExprId, known: &mut Vec<&'c str>) {
+        let ast = &self.module.ast;
+        let outer = known.len();
+        match ast.expr(id) {
+            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Inf | Expr::Str(_) => {}
+            Expr::Name(name) => self.name(name, "name", ast.span(id), known),
+            Expr::Paren(a) | Expr::Unary(_, a) => self.walk(*a, known),
+            Expr::Binary(_, a, b) => {
+                let (mut left, mut rights) = (*a, vec![*b]);
+                while let Expr::Binary(_, a, b) = ast.expr(left) {
+                    left = *a;
+                    rights.push(*b);
+                }
+                self.walk(left, known);
+                rights.into_iter().rev().for_each(|right| self.walk(right, known));
+            }
+            Expr::If { condition, then, otherwise } => {
+                [condition, then, otherwise].into_iter().for_each(|e| self.walk(*e, known));
+            }
+            Expr::Reduce { binders, body, .. } => {
+                for binder in binders {
+                    self.walk(binder.lo, known);
+                    self.walk(binder.hi, known);
+                    known.push(&binder.name.name);
+                }
+                self.walk(*body, known);
+            }
+            Expr::Call { function, .. } if &*function.name == "index" => {}
+            Expr::Call { function, args } => {
+                self.name(&function.name, "function", function.span, known);
+                args.iter().for_each(|arg| self.walk(*arg, known));
+            }
+            // Labels of a view are words of their own in its operations.
+            Expr::Method { object, .. } => self.walk(*object, known),
+            Expr::Index { object, indices } => {
+                self.walk(*object, known);
+                for index in indices {
+                    match &index.kind {
+                        IndexKind::At(e) => self.walk(*e, known),
+                        IndexKind::Slice { start, stop, step } => {
+                            [start, stop, step].into_iter().flatten().for_each(|e| self.walk(*e, known));
+                        }
+                        IndexKind::Ellipsis => {}
+                    }
+                }
+            }
+            Expr::Block { lets, result } => {
+                for (name, value) in lets {
+                    self.walk(*value, known);
+                    known.push(&name.name);
+                }
+                self.walk(*result, known);
+            }
+            Expr::List(items) => items.iter().for_each(|item| self.walk(*item, known)),
+            Expr::Map(entries) => entries.iter().for_each(|(_, value)| self.walk(*value, known)),
+            Expr::Range(a, b) => [a, b].into_iter().for_each(|e| self.walk(*e, known)),
+        }
+        known.truncate(outer);
+    }
+
+    fn name(&mut self, name: &Arc<str>, what: &str, span: Span, known: &[&str]) {
+        let declared = known.contains(&&**name)
+            || self.checker.modules.lookup(self.id, name).is_some()
+            || BUILTIN_NAMES.contains(&&**name);
+        if declared {
+            return;
+        }
+        let all = known
+            .iter()
+            .copied()
+            .chain(self.checker.modules.visible(self.id))
+            .chain(BUILTIN_NAMES.iter().copied());
+        let help = match (self.checker.standard_with(name), closest(name, all)) {
+            (Some(module), _) => format!("add `use {module}` at the top: it defines `{name}`"),
+            (None, Some(close)) => format!("write `{close}`, if that was meant"),
+            (None, None) => {
+                "pass it as an argument: a function sees its arguments and top-level names".to_owned()
+            }
+        };
+        let unknown = Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name)))
+            .at(span, "not found")
+            .help(help);
+        self.unknown.push(unknown);
+    }
+}
+
+/// What a body of a tensor may call its coordinates.
+pub(super) fn owner(tensor: TensorId, declared: &Tensor) -> Owner {
+    let label = |dim: &Dim| Arc::from(if dim.label.is_empty() { "_" } else { dim.label.as_str() });
+    Owner {
+        tensor: Some(tensor),
+        labels: declared.domain.dims().iter().map(label).collect(),
+        float: Some(super::body::default_float(declared.element)),
+        ..Owner::default()
+    }
+}

@@ -1,0 +1,481 @@
+//! View operations: `.flip([x])`, `.pad([1..1, 0..0], 0)`, all with constant arguments.
+
+use super::op::Op;
+use super::{Elaborator, Value};
+use crate::diagnostic::{Code, Diagnostic, Result, counted, quoted};
+use crate::graph::view::{Boundary, View, dimension_name};
+use crate::index::array::IndexArray;
+use crate::index::domain::DimRef;
+use crate::index::{self, Interval, Transform};
+use crate::source::Span;
+use crate::syntax::ast::{Expr, ExprId, Ident};
+use std::sync::Arc;
+
+/// One value per dimension; `None` leaves it alone.
+type PerDim<T> = Vec<Option<T>>;
+
+impl Elaborator<'_, '_> {
+    /// `object.name(args)`
+    pub(super) fn method(&mut self, object: ExprId, name: &Ident, args: &[ExprId]) -> Result<Value> {
+        let view = match self.value(object)? {
+            Value::View(view) => view,
+            Value::Node(node) => return not_a_view(name, self.span(object), &self.a(node)),
+            Value::Take(_) => return not_a_view(name, self.span(object), "a `take`"),
+            Value::Table(_) => return not_a_view(name, self.span(object), "a table"),
+        };
+        let place = args.first().map_or(name.span, |arg| self.span(*arg));
+        let op = Op { name, args, place, about: format!("{} is {}", quoted(&view.name), view.describe()) };
+        self.operate(&view, &op).map(|view| Value::View(Arc::new(view)))
+    }
+
+    fn operate(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        match &*op.name.name {
+            "translate_by" => self.per_dim(view, op, |map, dims, by| map.translate_by(dims, by)),
+            "translate_to" => self.per_dim(view, op, |map, dims, to| map.translate_to(dims, to)),
+            "stride" => self.per_dim(view, op, |map, dims, strides| map.stride(dims, strides)),
+            "label" => self.relabel(view, op),
+            "permute" => self.permute(view, op),
+            "flip" => self.by_dims(view, op, Transform::flip),
+            "implicit" => self.by_dims(view, op, Transform::implicit),
+            "diagonal" => self.diagonal(view, op),
+            "add_dim" => self.add_dim(view, op),
+            "at" => self.fix(view, op),
+            "oindex" => self.oindex(view, op),
+            "vindex" => self.vindex(view, op),
+            "reshape" => self.reshape(view, op),
+            "flatten" => self.flatten(view, op),
+            "squeeze" => self.squeeze(view, op),
+            "expand" => self.expand(view, op),
+            "shrink" => self.shrink(view, op),
+            "pad" => self.pad(view, op),
+            "as_strided" => self.as_strided(view, op),
+            "clamp" => self.bounded(view, op, Boundary::Clamp),
+            "wrap" => self.bounded(view, op, Boundary::Wrap),
+            "mirror" => self.bounded(view, op, Boundary::Mirror),
+            "reflect" => self.bounded(view, op, Boundary::Reflect),
+            "fill" => self.fill(view, op),
+            _ => op.unknown().err(),
+        }
+    }
+
+    // --- one value per dimension ---
+
+    fn per_dim(
+        &mut self,
+        view: &View,
+        op: &Op<'_>,
+        apply: impl Fn(&Transform, &[DimRef], &[Option<i64>]) -> index::Result<Transform>,
+    ) -> Result<View> {
+        op.takes(1, 1)?;
+        let values = self.values(view, op, op.args[0], |this, expr| this.constant_int(expr, &op.what()))?;
+        op.check(view.mapped(|map| apply(map, &all_dims(view), &values)))
+    }
+
+    /// `[a, _, b]` or `{y: a}` as one entry per dimension.
+    fn values<T>(
+        &mut self,
+        view: &View,
+        op: &Op<'_>,
+        arg: ExprId,
+        mut read: impl FnMut(&mut Self, ExprId) -> Result<T>,
+    ) -> Result<PerDim<T>> {
+        let module = self.frame().module.clone();
+        let mut values: PerDim<T> = (0..view.rank()).map(|_| None).collect();
+        match module.ast.expr(module.ast.unparen(arg)) {
+            Expr::List(items) if items.len() == view.rank() => {
+                for (slot, item) in values.iter_mut().zip(items) {
+                    if !self.is_blank(*item) {
+                        *slot = Some(read(self, *item)?);
+                    }
+                }
+            }
+            Expr::List(items) => return self.wrong_rank(view, op, arg, items.len()),
+            Expr::Map(entries) => {
+                for (key, item) in entries {
+                    let dim = self.dimension(view, op, *key)?;
+                    values[dim] = Some(read(self, *item)?);
+                }
+            }
+            _ => return self.wrong_argument(op, arg, "a list with an entry per dimension, or a map"),
+        }
+        Ok(values)
+    }
+
+    fn is_blank(&self, id: ExprId) -> bool {
+        matches!(self.frame().module.ast.expr(id), Expr::Name(name) if &**name == "_")
+    }
+
+    fn relabel(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let labels = self.values(view, op, op.args[0], |this, expr| this.word(op, expr))?;
+        let old = view.domain().dims().iter().map(|dim| dim.label.clone());
+        let labels: Vec<String> = old.zip(labels).map(|(old, new)| new.unwrap_or(old)).collect();
+        op.check(view.mapped(|map| map.label(&all_dims(view), &labels)))
+    }
+
+    fn fix(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let values = self.values(view, op, op.args[0], |this, expr| this.constant_int(expr, &op.what()))?;
+        let fixed = values.iter().enumerate().filter_map(|(at, value)| Some((position(at), (*value)?)));
+        let (dims, indices): (Vec<_>, Vec<_>) = fixed.unzip();
+        op.check(view.mapped(|map| map.index(&dims, &indices)))
+    }
+
+    fn shrink(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let ranges = self.values(view, op, op.args[0], |this, expr| this.range(op, expr))?;
+        let intervals =
+            ranges.into_iter().map(|range| range.map(|(lo, hi)| Interval::new(lo, hi)).transpose());
+        let intervals: Vec<_> = op.check(intervals.collect())?;
+        op.check(view.mapped(|map| map.shrink(&all_dims(view), &intervals)))
+    }
+
+    fn expand(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let module = self.frame().module.clone();
+        let sizes = match module.ast.expr(module.ast.unparen(op.args[0])) {
+            Expr::List(items) => {
+                items.iter().map(|item| self.size_or_keep(op, *item)).collect::<Result<_>>()?
+            }
+            _ => self.values(view, op, op.args[0], |this, expr| this.constant_int(expr, &op.what()))?,
+        };
+        op.check(view.mapped(|map| map.expand(&sizes)))
+    }
+
+    /// `_` and `-1` keep a dimension.
+    fn size_or_keep(&mut self, op: &Op<'_>, item: ExprId) -> Result<Option<i64>> {
+        if self.is_blank(item) {
+            return Ok(None);
+        }
+        let size = self.constant_int(item, &op.what())?;
+        Ok((size != -1).then_some(size))
+    }
+
+    fn pad(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(2, 2)?;
+        let cells = self.values(view, op, op.args[0], |this, expr| this.range(op, expr))?;
+        let value = self.element_value(view, op.args[1], "the value of `.pad`")?;
+        let cells: Vec<_> = cells.into_iter().map(|cells| cells.unwrap_or((0, 0))).collect();
+        for (dim, (before, after)) in view.domain().dims().iter().zip(&cells) {
+            if *before < 0 || *after < 0 {
+                let message = format!("`.pad` takes counts of cells, but {} is negative", before.min(after));
+                return op.refuse(
+                    Code::E0606,
+                    message,
+                    "write how many cells to add before and after: `1..1`",
+                );
+            }
+            if (*before, *after) != (0, 0) && !dim.interval.is_bounded() {
+                let message = format!("`.pad` needs a bounded dimension, but `{dim}` has no end");
+                return op.refuse(
+                    Code::E0603,
+                    message,
+                    &format!("remove it, or {}", view.example_slice(dim)),
+                );
+            }
+        }
+        op.check(view.padded(&cells, value))
+    }
+
+    // --- lists of dimensions ---
+
+    fn by_dims(
+        &mut self,
+        view: &View,
+        op: &Op<'_>,
+        apply: impl Fn(&Transform, &[DimRef]) -> index::Result<Transform>,
+    ) -> Result<View> {
+        op.takes(1, 1)?;
+        let dims = self.dimensions(view, op, op.args[0])?;
+        op.check(view.mapped(|map| apply(map, &dims)))
+    }
+
+    fn permute(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let dims = self.dimensions(view, op, op.args[0])?;
+        if dims.len() != view.rank() {
+            let message = format!(
+                "`.permute` names {}, but {} has {}",
+                counted(dims.len(), "dimension"),
+                quoted(&view.name),
+                view.rank()
+            );
+            return op.refuse(Code::E0607, message, "name every dimension once");
+        }
+        op.check(view.mapped(|map| map.permute(&dims)))
+    }
+
+    fn dimensions(&mut self, view: &View, op: &Op<'_>, arg: ExprId) -> Result<Vec<DimRef>> {
+        let module = self.frame().module.clone();
+        match module.ast.expr(module.ast.unparen(arg)) {
+            Expr::List(items) => {
+                items.iter().map(|item| self.dimension(view, op, *item).map(position)).collect()
+            }
+            _ => self.wrong_argument(op, arg, "a list of dimensions"),
+        }
+    }
+
+    /// A label of the view, else a constant position.
+    fn dimension(&mut self, view: &View, op: &Op<'_>, expr: ExprId) -> Result<usize> {
+        let module = self.frame().module.clone();
+        let span = module.ast.span(expr);
+        let rank = view.rank();
+        if let Expr::Name(name) = module.ast.expr(expr) {
+            if let Some(at) = view.domain().position(name) {
+                return Ok(at);
+            }
+            if self.checker.modules.lookup(self.frame().id, name).is_none() && self.local(name).is_none() {
+                return op.no_dimension(view, name, span).err();
+            }
+        }
+        let given = self.constant_int(expr, "a dimension")?;
+        let at = if given < 0 { given + rank as i64 } else { given };
+        usize::try_from(at).ok().filter(|at| *at < rank).ok_or_else(|| {
+            let has = counted(rank, "dimension");
+            let message =
+                format!("`.{}` names dimension {given}, but {} has {has}", op.name.name, quoted(&view.name));
+            Box::new(
+                Diagnostic::new(Code::E0605, message)
+                    .at(span, &op.about)
+                    .help(format!("choose a position from 0 to {}, or a label", rank.saturating_sub(1))),
+            )
+        })
+    }
+
+    fn local(&self, name: &str) -> Option<&Value> {
+        self.frame().locals.iter().rev().find(|(local, _)| &**local == name).map(|(_, value)| value)
+    }
+
+    fn diagonal(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(2, 2)?;
+        let dims = self.dimensions(view, op, op.args[0])?;
+        let label = self.word(op, op.args[1])?;
+        op.check(view.mapped(|map| map.diagonal_labelled(&dims, &label)))
+    }
+
+    fn add_dim(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let label = self.word(op, op.args[0])?;
+        op.check(view.mapped(|map| map.add_dim(&label)))
+    }
+
+    // --- index arrays ---
+
+    fn oindex(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let (dims, arrays) = self.index_arrays(view, op)?;
+        op.check(view.mapped(|map| map.oindex(&dims, &arrays)))
+    }
+
+    fn vindex(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(2, 2)?;
+        let (dims, arrays) = self.index_arrays(view, op)?;
+        let label = self.word(op, op.args[1])?;
+        op.check(view.mapped(|map| map.vindex_labelled(&dims, &arrays, &label)))
+    }
+
+    fn index_arrays(&mut self, view: &View, op: &Op<'_>) -> Result<(Vec<DimRef>, Vec<IndexArray>)> {
+        let lists = self.values(view, op, op.args[0], |this, expr| this.int_list(op, expr))?;
+        let mut dims = Vec::new();
+        let mut arrays = Vec::new();
+        for (at, list) in lists.into_iter().enumerate() {
+            if let Some(list) = list {
+                in_domain(view, op, at, &list)?;
+                dims.push(position(at));
+                arrays.push(op.check(IndexArray::new(vec![list.len() as i64], list))?);
+            }
+        }
+        Ok((dims, arrays))
+    }
+
+    /// A list of constant integers, or a table of them.
+    fn int_list(&mut self, op: &Op<'_>, expr: ExprId) -> Result<Vec<i64>> {
+        let module = self.frame().module.clone();
+        match module.ast.expr(module.ast.unparen(expr)) {
+            Expr::List(items) => items.iter().map(|item| self.constant_int(*item, &op.what())).collect(),
+            Expr::Name(_) => match self.value(expr)? {
+                Value::Table(table) if table.shape.len() == 1 && table.ty.is_int() => {
+                    Ok(table.values.iter().map(|value| value.as_int().unwrap_or_default() as i64).collect())
+                }
+                _ => self.wrong_argument(op, expr, "a list of integers"),
+            },
+            _ => self.wrong_argument(op, expr, "a list of integers"),
+        }
+    }
+
+    // --- shapes ---
+
+    fn reshape(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 1)?;
+        let given = self.int_list(op, op.args[0])?;
+        let count = op.count(view)?;
+        let shape = op.infer(&given, count, view)?;
+        op.check(view.reshaped(&shape))
+    }
+
+    fn flatten(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(0, 0)?;
+        let count = op.count(view)?;
+        op.check(view.reshaped(&[count]))
+    }
+
+    fn squeeze(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(0, 0)?;
+        op.check(view.mapped(Transform::squeeze))
+    }
+
+    fn as_strided(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(2, 3)?;
+        let shape = self.int_list(op, op.args[0])?;
+        let strides = self.int_list(op, op.args[1])?;
+        let offset = op.args.get(2).map_or(Ok(0), |arg| self.constant_int(*arg, &op.what()))?;
+        op.count(view)?;
+        if shape.len() != strides.len() {
+            let (sizes, strides) = (counted(shape.len(), "size"), counted(strides.len(), "stride"));
+            let message = format!("`.as_strided` has {sizes}, but {strides}");
+            return op.refuse(Code::E0606, message, "write as many strides as sizes");
+        }
+        if let Some(size) = shape.iter().find(|size| **size < 0) {
+            return op.refuse(
+                Code::E0606,
+                format!("`.as_strided` has a size of {size}"),
+                "write sizes of 0 or more",
+            );
+        }
+        let base = self.checker.tensors[view.base.index()].domain.clone();
+        let strided = op.check(view.as_strided(&base, &shape, &strides, offset))?;
+        op.check_positions(&strided, &shape, &strides, offset)?;
+        Ok(strided)
+    }
+
+    // --- boundaries ---
+
+    fn bounded(&mut self, view: &View, op: &Op<'_>, kind: Boundary) -> Result<View> {
+        let chosen = self.boundary_dims(view, op, 0)?;
+        for (dim, _) in view.domain().dims().iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
+            if kind == Boundary::Wrap && !dim.interval.is_bounded() {
+                let missing =
+                    if dim.interval.lower().or(dim.interval.upper()).is_some() { "one" } else { "none" };
+                let message = format!("`.wrap` needs both bounds, but `{dim}` has {missing}");
+                let help = "name the dimensions that have both: `.wrap([x])`, or use `.clamp()`";
+                return op.refuse(Code::E0603, message, help);
+            }
+        }
+        op.check(view.bounded_by(chosen.iter().map(|chosen| chosen.then_some(kind)).collect()))
+    }
+
+    fn fill(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
+        op.takes(1, 2)?;
+        let chosen = self.boundary_dims(view, op, 1)?;
+        let value = self.element_value(view, op.args[0], "the value of `.fill`")?;
+        op.check(view.filled(&chosen, value))
+    }
+
+    /// The dimensions a boundary applies to: those listed in argument `at`, else all that have a bound.
+    fn boundary_dims(&mut self, view: &View, op: &Op<'_>, at: usize) -> Result<Vec<bool>> {
+        op.takes(at, at + 1)?;
+        let dims = view.domain().dims();
+        let has_bound = |dim: &index::Dim| dim.interval.lower().or(dim.interval.upper()).is_some();
+        let mut chosen: Vec<bool> = dims.iter().map(|dim| op.args.len() <= at && has_bound(dim)).collect();
+        if let Some(list) = op.args.get(at) {
+            for dim in self.dimensions(view, op, *list)? {
+                let DimRef::Position(dim) = dim else { unreachable!("dimensions are given by position") };
+                chosen[dim as usize] = true;
+            }
+        }
+        for (dim, _) in dims.iter().zip(&chosen).filter(|(_, chosen)| **chosen) {
+            if dim.interval.is_empty() {
+                let message = format!("`.{}` has nothing to repeat: `{dim}` is empty", op.name.name);
+                return op.refuse(Code::E0608, message, "give the dimension at least one element");
+            }
+        }
+        Ok(chosen)
+    }
+
+    // --- arguments ---
+
+    fn word(&mut self, op: &Op<'_>, expr: ExprId) -> Result<String> {
+        let module = self.frame().module.clone();
+        match module.ast.expr(module.ast.unparen(expr)) {
+            Expr::Name(name) if &**name == "_" => Ok(String::new()),
+            Expr::Name(name) => Ok(name.to_string()),
+            _ => self.wrong_argument(op, expr, "a label"),
+        }
+    }
+
+    fn range(&mut self, op: &Op<'_>, expr: ExprId) -> Result<(i64, i64)> {
+        let module = self.frame().module.clone();
+        match module.ast.expr(module.ast.unparen(expr)) {
+            Expr::Range(lo, hi) => {
+                Ok((self.constant_int(*lo, &op.what())?, self.constant_int(*hi, &op.what())?))
+            }
+            _ if &*op.name.name == "pad" => {
+                self.wrong_argument(op, expr, "a range `before..after` per dimension")
+            }
+            _ => self.wrong_argument(op, expr, "a range `a..b` per dimension"),
+        }
+    }
+
+    fn wrong_argument<T>(&self, op: &Op<'_>, arg: ExprId, expected: &str) -> Result<T> {
+        let arg_is = |what: fn(&Expr) -> bool| what(self.bare(arg));
+        let found = if arg_is(|expr| matches!(expr, Expr::List(_))) {
+            "a list"
+        } else if arg_is(|expr| matches!(expr, Expr::Map(_))) {
+            "a map"
+        } else if arg_is(|expr| matches!(expr, Expr::Range(..))) {
+            "a range"
+        } else {
+            "a single value"
+        };
+        Diagnostic::new(Code::E0606, format!("`.{}` takes {expected}, but this is {found}", op.name.name))
+            .at(self.span(arg), "not what it takes")
+            .help(format!("write it like `{}`", op.usage()))
+            .err()
+    }
+
+    fn wrong_rank<T>(&self, view: &View, op: &Op<'_>, arg: ExprId, given: usize) -> Result<T> {
+        let entries = if given == 1 { "1 entry".to_owned() } else { format!("{given} entries") };
+        let rank = counted(view.rank(), "dimension");
+        let message = format!("`.{}` has {entries}, but {} has {rank}", op.name.name, quoted(&view.name));
+        Diagnostic::new(Code::E0606, message)
+            .at(self.span(arg), &op.about)
+            .help("write one entry per dimension, `_` to leave one alone, or a map `{label: value}`")
+            .err()
+    }
+}
+
+fn all_dims(view: &View) -> Vec<DimRef> {
+    (0..view.rank()).map(position).collect()
+}
+
+fn position(at: usize) -> DimRef {
+    DimRef::Position(at as i64)
+}
+
+/// An index array may only pick coordinates that the dimension has: no later stage looks at its entries.
+fn in_domain(view: &View, op: &Op<'_>, at: usize, entries: &[i64]) -> Result<()> {
+    let dim = &view.domain().dims()[at];
+    match entries.iter().find(|entry| !dim.enforced().contains(**entry)) {
+        None => Ok(()),
+        Some(entry) => {
+            let message = format!(
+                "`.{}` picks coordinate {entry}, but {} has {}",
+                op.name.name,
+                dimension_name(dim),
+                dim.enforced()
+            );
+            op.refuse(
+                Code::E0607,
+                message,
+                "use coordinates that the dimension has: they are not counted from the end",
+            )
+        }
+    }
+}
+
+fn not_a_view<T>(name: &Ident, span: Span, what: &str) -> Result<T> {
+    Diagnostic::new(Code::E0601, format!("`.{}` applies to tensors and views, but this is {what}", name.name))
+        .at(span, what)
+        .help("apply it to a tensor or a view, before an element is read or taken")
+        .err()
+}

@@ -1,0 +1,235 @@
+//! The value of a constant expression: parameters, `let`s, sizes, fill values.
+//!
+//! Works on a resolved and contracted body, with the arithmetic of [`scalar`](super::scalar).
+
+use super::body::{Body, BoundVar, Coord, MathFn, NodeId, Op, ReduceFn, Table};
+use super::scalar::{self, BinaryFn, Scalar};
+use super::types::Element;
+use super::view::row_major;
+
+/// Where math functions come from: a body over `Arg(0)`, `Arg(1)`.
+pub trait Library {
+    /// The function as a resolved and contracted body.
+    fn function(&mut self, function: MathFn, element: Element) -> Option<std::sync::Arc<(Body, NodeId)>>;
+}
+
+/// More steps than any sensible constant takes.
+const MAX_STEPS: u64 = 1_000_000;
+
+/// Why an expression has no value before the program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoValue {
+    /// It depends on coordinates or elements.
+    Varies,
+    /// It takes more steps than a constant may.
+    TooMuchWork,
+}
+
+/// The value of `root`, if it depends on nothing but constants and is not absurdly expensive.
+pub fn evaluate(body: &Body, root: NodeId, library: &mut dyn Library) -> Result<Scalar, NoValue> {
+    let mut evaluator = Evaluator { library, steps: 0 };
+    let value = evaluator.value(body, root, &[], &mut vec![None; body.binders.len()]);
+    let why = if evaluator.steps > MAX_STEPS { NoValue::TooMuchWork } else { NoValue::Varies };
+    value.ok_or(why)
+}
+
+struct Evaluator<'l> {
+    library: &'l mut dyn Library,
+    steps: u64,
+}
+
+impl Evaluator<'_> {
+    /// Evaluates what `root` needs, children first; bodies of reductions once per step of theirs.
+    fn value(
+        &mut self,
+        body: &Body,
+        root: NodeId,
+        args: &[Scalar],
+        bound: &mut Vec<Option<i64>>,
+    ) -> Option<Scalar> {
+        let mut values: Vec<Option<Scalar>> = vec![None; root.index() + 1];
+        for id in needed(body, root) {
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return None;
+            }
+            let value = self.node(body, id, &values, args, bound)?;
+            values[id.index()] = Some(value);
+        }
+        values[root.index()]
+    }
+
+    fn node(
+        &mut self,
+        body: &Body,
+        id: NodeId,
+        values: &[Option<Scalar>],
+        args: &[Scalar],
+        bound: &mut Vec<Option<i64>>,
+    ) -> Option<Scalar> {
+        let node = body.node(id);
+        let get = |id: NodeId| values[id.index()];
+        let element = node.ty.strong()?;
+        Some(match &node.op {
+            Op::Const(value) => *value,
+            // A variable of a reduction that is not under way is not a constant.
+            Op::Coord(Coord::Bound(var)) => Scalar::i64(bound[*var as usize]?),
+            Op::Coord(_) | Op::Read { .. } => return None,
+            Op::Arg(number) => *args.get(*number as usize)?,
+            Op::Unary(function, a) => scalar::unary(*function, get(*a)?),
+            Op::Binary(function, a, b) => scalar::binary(*function, get(*a)?, get(*b)?),
+            Op::Fma(a, b, c) => scalar::fma(get(*a)?, get(*b)?, get(*c)?),
+            Op::Select(c, a, b) => get(if get(*c)?.is_true() { *a } else { *b })?,
+            Op::Cast(a) => get(*a)?.cast(element),
+            Op::Math(function, args) => {
+                let args = args.iter().map(|arg| get(*arg)).collect::<Option<Vec<_>>>()?;
+                let function = self.library.function(*function, element)?;
+                let (body, root) = &*function;
+                self.value(body, *root, &args, &mut vec![None; body.binders.len()])?
+            }
+            Op::Hash(args) => {
+                let args =
+                    args.iter().map(|arg| Some(get(*arg)?.as_int()? as i64)).collect::<Option<Vec<_>>>()?;
+                Scalar::int(Element::U32, scalar::hash(&args).into())
+            }
+            Op::Table(table, coords) => {
+                let coords = coords
+                    .iter()
+                    .map(|coord| Some(get(*coord)?.as_int()? as i64))
+                    .collect::<Option<Vec<_>>>()?;
+                entry(&body.tables[table.index()], &coords)?
+            }
+            Op::Reduce { function, vars, body: inner } => {
+                let mut fold = Fold::new(*function, body.ty(*inner).strong()?, vars, body);
+                self.reduce(body, vars, *inner, args, bound, &mut fold)?;
+                fold.value
+            }
+        })
+    }
+
+    fn reduce(
+        &mut self,
+        body: &Body,
+        vars: &[u32],
+        inner: NodeId,
+        args: &[Scalar],
+        bound: &mut Vec<Option<i64>>,
+        fold: &mut Fold,
+    ) -> Option<()> {
+        let Some((var, rest)) = vars.split_first() else {
+            return self.accumulate(body, inner, args, bound, fold);
+        };
+        let BoundVar { lo, hi, .. } = body.binders[*var as usize];
+        let outer = bound[*var as usize];
+        for value in lo..hi {
+            self.steps += 1;
+            if self.steps > MAX_STEPS {
+                return None;
+            }
+            bound[*var as usize] = Some(value);
+            self.reduce(body, rest, inner, args, bound, fold)?;
+        }
+        bound[*var as usize] = outer;
+        Some(())
+    }
+
+    fn accumulate(
+        &mut self,
+        body: &Body,
+        inner: NodeId,
+        args: &[Scalar],
+        bound: &mut Vec<Option<i64>>,
+        fold: &mut Fold,
+    ) -> Option<()> {
+        match body.node(inner).op {
+            Op::Binary(BinaryFn::Mul, a, b)
+                if fold.function == ReduceFn::Sum && body.ty(inner).is_float() =>
+            {
+                let (a, b) = (self.value(body, a, args, bound)?, self.value(body, b, args, bound)?);
+                fold.value = scalar::fma(a, b, fold.value);
+            }
+            _ => fold.step(self.value(body, inner, args, bound)?, bound),
+        }
+        Some(())
+    }
+}
+
+/// The state of a reduction.
+struct Fold {
+    function: ReduceFn,
+    /// The variable whose value argmin and argmax give.
+    var: u32,
+    /// The extreme so far, for argmin and argmax.
+    best: Scalar,
+    value: Scalar,
+}
+
+impl Fold {
+    fn new(function: ReduceFn, element: Element, vars: &[u32], body: &Body) -> Self {
+        let var = vars.first().copied().unwrap_or_default();
+        let first = || Scalar::i64(body.binders[var as usize].lo);
+        let (best, value) = match function {
+            ReduceFn::ArgMin => (identity(ReduceFn::Min, element), first()),
+            ReduceFn::ArgMax => (identity(ReduceFn::Max, element), first()),
+            _ => (identity(function, element), identity(function, element)),
+        };
+        Fold { function, var, best, value }
+    }
+
+    fn step(&mut self, value: Scalar, bound: &[Option<i64>]) {
+        let combine = match self.function {
+            ReduceFn::Sum => BinaryFn::Add,
+            ReduceFn::Product => BinaryFn::Mul,
+            ReduceFn::Min => BinaryFn::Min,
+            ReduceFn::Max => BinaryFn::Max,
+            ReduceFn::Any => BinaryFn::Or,
+            ReduceFn::All => BinaryFn::And,
+            ReduceFn::ArgMin => return self.keep(BinaryFn::Lt, value, bound),
+            ReduceFn::ArgMax => return self.keep(BinaryFn::Gt, value, bound),
+        };
+        self.value = scalar::binary(combine, self.value, value);
+    }
+
+    fn keep(&mut self, beats: BinaryFn, value: Scalar, bound: &[Option<i64>]) {
+        if scalar::binary(beats, value, self.best).is_true() {
+            self.best = value;
+            self.value = Scalar::i64(bound[self.var as usize].unwrap_or_default());
+        }
+    }
+}
+
+/// What a reduction over nothing gives.
+pub fn identity(function: ReduceFn, element: Element) -> Scalar {
+    let extreme = |sign: f64| match element.int_range() {
+        Some((lo, hi)) => Scalar::int(element, if sign < 0.0 { lo } else { hi }),
+        None => Scalar::float(element, sign * f64::INFINITY),
+    };
+    match function {
+        ReduceFn::Sum => Scalar::i64(0).cast(element),
+        ReduceFn::Product => Scalar::i64(1).cast(element),
+        ReduceFn::Min => extreme(1.0),
+        ReduceFn::Max => extreme(-1.0),
+        ReduceFn::Any => Scalar::bool(false),
+        ReduceFn::All => Scalar::bool(true),
+        ReduceFn::ArgMin | ReduceFn::ArgMax => unreachable!("their identity is a variable's first value"),
+    }
+}
+
+fn entry(table: &Table, coords: &[i64]) -> Option<Scalar> {
+    let inside = coords.iter().zip(&table.shape).all(|(at, size)| (0..*size).contains(at));
+    let position: i64 = coords.iter().zip(row_major(&table.shape)).map(|(at, stride)| at * stride).sum();
+    inside.then(|| table.values[position as usize])
+}
+
+/// The nodes that `root` needs, ascending, without the insides of reductions.
+fn needed(body: &Body, root: NodeId) -> Vec<NodeId> {
+    let mut stack = vec![root];
+    let mut seen = std::collections::BTreeSet::from([root]);
+    while let Some(id) = stack.pop() {
+        let op = &body.node(id).op;
+        if !matches!(op, Op::Reduce { .. }) {
+            stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
+        }
+    }
+    seen.into_iter().collect()
+}
