@@ -1,0 +1,210 @@
+//! DAG -> one index map per read, its footprint, and the proof that it stays inside.
+//!
+//! ```text
+//! smooth = sum(dy in -2..3) height[y + dy, 2 * x]     map [y + dy, 2·x]
+//!                                                     window [5, 1] stride [1, 2] offset [-2, 0]
+//! ```
+//!
+//! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches;
+//! - [`guards`] says which conditions hold where a read happens, [`ranges`] what every node can be there;
+//! - [`mod@footprint`] says which box of its sources a box of a tensor needs;
+//! - [`prove`] checks that reads stay inside their domains, [`mod@print`] shows it all.
+
+pub mod bounds;
+pub mod footprint;
+pub mod guards;
+pub mod linear;
+pub mod print;
+mod prove;
+pub mod ranges;
+
+use crate::diagnostic::Diagnostics;
+use crate::graph::body::{Coord, NodeId, Op, TensorId};
+use crate::graph::resolve_weak::Resolved;
+use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
+use crate::index::{Interval, Window};
+use bounds::{Case, residues};
+use guards::PathId;
+use linear::{Atom, Floor, Linear};
+use ranges::Ranges;
+use std::collections::{BTreeMap, HashMap};
+
+/// How every tensor reads the others.
+#[derive(Debug)]
+pub struct Accesses {
+    /// By tensor.
+    pub tensors: Vec<TensorAccess>,
+    /// By `set` item.
+    pub sets: Vec<TensorAccess>,
+}
+
+/// How one body reads tensors.
+#[derive(Debug, Default)]
+pub struct TensorAccess {
+    /// In the order of the body.
+    pub reads: Vec<Access>,
+    /// Floor divisions that the maps refer to.
+    pub floors: Vec<Floor>,
+    /// The linear form of every integer node.
+    pub forms: BTreeMap<NodeId, Linear>,
+}
+
+/// One read: which tensor, at which coordinates, and how far those reach.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The node that reads.
+    pub read: NodeId,
+    /// Whose element.
+    pub tensor: TensorId,
+    /// One linear form per dimension of that tensor.
+    pub map: Vec<Linear>,
+    /// One per dimension of that tensor.
+    pub reach: Vec<Reach>,
+    /// The conditions under which it happens, innermost first.
+    pub conditions: Vec<(NodeId, bool)>,
+}
+
+/// Where a coordinate lies relative to one coordinate of the reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reach {
+    /// What moves it; none if nothing does, or not linearly.
+    pub driver: Option<Driver>,
+    /// The rest.
+    pub range: Interval,
+}
+
+/// `stride · ⌊coord / per⌋`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Driver {
+    /// A coordinate of the reader.
+    pub coord: Coord,
+    /// How far one step of `per` moves it.
+    pub stride: i64,
+    /// 1 but for reads that resample, `s[x // 2]`.
+    pub per: i64,
+}
+
+/// Works out and proves every read of the graph.
+pub fn infer(graph: &Graph, diagnostics: &mut Diagnostics) -> Accesses {
+    let tensors = graph.iter().map(|(_, tensor)| tensor_access(graph, tensor, diagnostics)).collect();
+    let sets = graph.sets.iter().map(|set| {
+        let dims = set.target.domain().dims().iter().enumerate();
+        let domains = dims.map(|(at, dim)| (Coord::Global(at as u32), dim.interval)).collect();
+        body_access(graph, &set.body, &[], domains, &set.target.name, diagnostics)
+    });
+    Accesses { tensors, sets: sets.collect() }
+}
+
+fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnostics) -> TensorAccess {
+    match &tensor.kind {
+        TensorKind::Input(_) | TensorKind::Var(_) => TensorAccess::default(),
+        TensorKind::Pointwise(pointwise) => {
+            let domains = domains(tensor, &[]);
+            body_access(graph, &pointwise.body, &[], domains, &tensor.name, diagnostics)
+        }
+        TensorKind::Windowed(windowed) => match &windowed.body {
+            WindowBody::Expr(body) => {
+                let windows = &windowed.windows.dims;
+                body_access(graph, body, windows, domains(tensor, windows), &tensor.name, diagnostics)
+            }
+            WindowBody::Extern { args, .. } => {
+                prove::takes(tensor, windowed, args, diagnostics);
+                TensorAccess::default()
+            }
+        },
+    }
+}
+
+/// Where the coordinates of a body lie.
+fn domains(tensor: &Tensor, windows: &[Window]) -> HashMap<Coord, Interval> {
+    let mut domains = HashMap::new();
+    for (at, dim) in tensor.domain.dims().iter().enumerate() {
+        let at = at as u32;
+        domains.insert(Coord::Global(at), dim.enforced());
+        if let Some(window) = windows.get(at as usize) {
+            let size = Interval::sized(0, window.size()).unwrap_or(Interval::all());
+            domains.insert(Coord::Local(at), size);
+            domains.insert(Coord::Window(at), window.inside(dim.enforced()).unwrap_or(Interval::all()));
+        }
+    }
+    domains
+}
+
+fn body_access(
+    graph: &Graph,
+    resolved: &Resolved,
+    windows: &[Window],
+    mut domains: HashMap<Coord, Interval>,
+    name: &str,
+    diagnostics: &mut Diagnostics,
+) -> TensorAccess {
+    let body = &resolved.body;
+    for (var, binder) in body.binders.iter().enumerate() {
+        let range = Interval::new(binder.lo, binder.hi.max(binder.lo)).unwrap_or(Interval::all());
+        domains.insert(Coord::Bound(var as u32), range);
+    }
+    let mut ranges = Ranges::new(body, resolved.root, windows, domains);
+    prove::obligations(graph, body, &mut ranges, name, diagnostics);
+    let reads = body.nodes().filter_map(|(id, node)| match &node.op {
+        Op::Read { tensor, coords, .. } => Some((id, *tensor, coords)),
+        _ => None,
+    });
+    let reads = reads.filter_map(|(read, tensor, coords)| {
+        let path = ranges.guards.of(read)?;
+        Some(access(&mut ranges, path, read, tensor, coords))
+    });
+    let reads = reads.collect();
+    let (forms, floors) = ranges.forms.into_parts();
+    TensorAccess { reads, floors, forms }
+}
+
+fn access(
+    ranges: &mut Ranges<'_>,
+    path: PathId,
+    read: NodeId,
+    tensor: TensorId,
+    coords: &[NodeId],
+) -> Access {
+    let map: Vec<Linear> = coords.iter().map(|coord| ranges.forms.get(*coord).clone()).collect();
+    let reach = map.iter().map(|form| reach(ranges, path, form)).collect();
+    Access { read, tensor, map, reach, conditions: ranges.guards.conditions(path) }
+}
+
+/// Splits a form into the coordinate of the reader that moves it and the range of everything else.
+fn reach(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Reach {
+    let floors = ranges.forms.floors.clone();
+    let whole = vec![Case { places: Vec::new(), form: form.clone() }];
+    let has_floor = form.terms.iter().any(|(atom, _)| matches!(atom, Atom::Floor(_)));
+    let cases = if has_floor { residues(form, &floors) } else { Some(whole) };
+    let moved = cases.and_then(|cases| moved(ranges, path, &cases));
+    moved.unwrap_or_else(|| Reach { driver: None, range: ranges.form(path, form) })
+}
+
+/// The reach of a form given by residue, if one coordinate moves every case alike.
+fn moved(ranges: &mut Ranges<'_>, path: PathId, cases: &[Case]) -> Option<Reach> {
+    let mut reach: Option<Reach> = None;
+    for case in cases {
+        let drivers = case.form.terms.iter().filter_map(|(atom, stride)| match atom {
+            Atom::Coord(coord @ (Coord::Global(_) | Coord::Window(_))) => Some((*coord, *stride)),
+            Atom::Coord(Coord::Local(_) | Coord::Bound(_)) | Atom::Floor(_) | Atom::Node(_) => None,
+        });
+        let drivers: Vec<_> = drivers.collect();
+        let [(coord, stride)] = drivers[..] else { return None };
+        let per = match case.places[..] {
+            [] => 1,
+            [(own, modulus, _)] if own == coord => modulus,
+            _ => return None,
+        };
+        let rest = case.form.terms.iter().filter(|(atom, _)| *atom != Atom::Coord(coord)).copied().collect();
+        let range = ranges.form(path, &Linear { offset: case.form.offset, terms: rest });
+        let own = Reach { driver: Some(Driver { coord, stride, per }), range };
+        reach = match reach {
+            None => Some(own),
+            Some(known) if known.driver == own.driver => {
+                Some(Reach { range: known.range.hull(range), ..own })
+            }
+            Some(_) => return None,
+        };
+    }
+    reach
+}

@@ -1,0 +1,315 @@
+//! Every read stays inside its domain, whatever the data: or an error says how far it can get.
+
+use super::guards::PathId;
+use super::linear::{Atom, Linear};
+use super::ranges::Ranges;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
+use crate::graph::body::{Body, NodeId, Obligation, Op, TargetKind};
+use crate::graph::view::dimension_name;
+use crate::graph::window::Take;
+use crate::graph::{Graph, Tensor, TensorKind, Windowed};
+use crate::index::{Dim, Interval};
+
+/// A data-dependent coordinate that spans this much or more counts as unbounded: that of 32-bit types.
+const UNBOUNDED: i64 = 1 << 31;
+
+/// A coordinate and the values that it can take.
+type Reached<'b> = (&'b Obligation, Interval);
+
+/// Checks what the elaborator could not: coordinates of reads, takes and tables.
+pub(super) fn obligations(
+    graph: &Graph,
+    body: &Body,
+    ranges: &mut Ranges<'_>,
+    reader: &str,
+    diagnostics: &mut Diagnostics,
+) {
+    let mut outside: Vec<Vec<Reached<'_>>> = Vec::new();
+    for obligation in body.obligations() {
+        let Some(path) = ranges.guards.of(obligation.read) else { continue };
+        if !ranges.possible(path) || refused_recurrence(graph, obligation, reader) {
+            continue;
+        }
+        let values = ranges.int(path, obligation.coord);
+        let inside = obligation.range.contains_interval(values);
+        let element = matches!(obligation.kind, TargetKind::View | TargetKind::TakeSource);
+        match unbounded_data(body, ranges, path, obligation.coord) {
+            Some(node) if !values.is_bounded() || !inside || element => {
+                let problem = cannot_bound(body, ranges, path, obligation, node, reader);
+                diagnostics.push(problem.through(&obligation.place.calls));
+            }
+            _ if inside => {}
+            _ => gather(&mut outside, (obligation, values)),
+        }
+    }
+    outside.iter().for_each(|group| diagnostics.push(leaves(graph, group, reader)));
+}
+
+/// Reads that leave one target along one dimension are one mistake: one boundary puts them all right.
+fn gather<'b>(groups: &mut Vec<Vec<Reached<'b>>>, reached: Reached<'b>) {
+    let key = |(obligation, values): &Reached<'_>| {
+        (
+            obligation.kind,
+            obligation.what.clone(),
+            obligation.dim.clone(),
+            obligation.range,
+            values.single().is_some(),
+        )
+    };
+    match groups.iter_mut().find(|group| key(&group[0]) == key(&reached)) {
+        Some(group) => group.push(reached),
+        None => groups.push(vec![reached]),
+    }
+}
+
+/// A tensor that reads itself in a way that was refused already.
+fn refused_recurrence(graph: &Graph, obligation: &Obligation, reader: &str) -> bool {
+    let own = obligation.kind == TargetKind::View && *obligation.what == *reader;
+    own && graph.tensors.iter().any(|tensor| *tensor.name == *reader && !is_recurrence(tensor))
+}
+
+/// A node in the coordinate's form that comes from data and could be almost anything.
+fn unbounded_data(body: &Body, ranges: &mut Ranges<'_>, path: PathId, coord: NodeId) -> Option<NodeId> {
+    let form = ranges.forms.get(coord).clone();
+    let nodes = ranges.node_atoms(&form);
+    let moves = |(atom, _): &(Atom, i64)| matches!(atom, Atom::Coord(_));
+    let still = Linear { offset: 0, terms: form.terms.into_iter().filter(|term| !moves(term)).collect() };
+    let is_wide = |range: Interval| range.len().is_none_or(|len| len >= UNBOUNDED);
+    if nodes.is_empty() || !is_wide(ranges.form(path, &still)) {
+        return None;
+    }
+    nodes.into_iter().find(|node| is_wide(ranges.int(path, *node)) && depends_on_data(body, *node))
+}
+
+/// Whether a node's value comes from a tensor or a hash rather than from coordinates alone.
+fn depends_on_data(body: &Body, node: NodeId) -> bool {
+    let mut stack = vec![node];
+    let mut seen = std::collections::BTreeSet::from([node]);
+    while let Some(id) = stack.pop() {
+        let op = &body.node(id).op;
+        let from_floats = matches!(op, Op::Cast(arg) if body.ty(*arg).is_float());
+        if from_floats || matches!(op, Op::Read { .. } | Op::Hash(_) | Op::Arg(_)) {
+            return true;
+        }
+        stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
+    }
+    false
+}
+
+fn cannot_bound(
+    body: &Body,
+    ranges: &mut Ranges<'_>,
+    path: PathId,
+    obligation: &Obligation,
+    node: NodeId,
+    reader: &str,
+) -> Diagnostic {
+    let values = ranges.int(path, node);
+    let anywhere = if values.is_bounded() {
+        format!("lies anywhere in {values}")
+    } else {
+        "could be anything".to_owned()
+    };
+    let anywhere = format!("comes from data and {anywhere}");
+    let what = dimension(obligation);
+    let message = format!(
+        "`{reader}` reads {} at a coordinate along {what} that cannot be bounded",
+        quoted(&obligation.what)
+    );
+    let (lo, hi) = match (obligation.range.lower(), obligation.range.upper()) {
+        (Some(lo), Some(hi)) => (lo, hi - 1),
+        _ => (-8, 8),
+    };
+    let (place, part) = (&obligation.place, body.node(node).span);
+    let diagnostic = Diagnostic::new(Code::E0501, message);
+    if part == place.span {
+        return diagnostic.at(part, anywhere).help(format!("bound it: `clamp({}, {lo}, {hi})`", place.text));
+    }
+    let help = format!("bound that part, for example: `clamp(…, {lo}, {hi})`");
+    diagnostic.at(place.span, "the coordinate").with(part, anywhere).help(help)
+}
+
+/// The error for reads that leave one target along one dimension.
+fn leaves(graph: &Graph, group: &[Reached<'_>], reader: &str) -> Diagnostic {
+    let obligation = group[0].0;
+    let values = group.iter().map(|(_, values)| *values).reduce(Interval::hull).unwrap_or(Interval::all());
+    let (code, name) = match obligation.kind {
+        TargetKind::View | TargetKind::TakeSource => (Code::E0502, quoted(&obligation.what)),
+        TargetKind::Take => (Code::E0503, format!("take {}", quoted(&obligation.what))),
+        TargetKind::Table => (Code::E0504, format!("table {}", quoted(&obligation.what))),
+    };
+    let own = obligation.kind == TargetKind::View && *obligation.what == *reader;
+    let (code, name) = if own { (Code::E0703, "itself".to_owned()) } else { (code, name) };
+    let at = values.single().map_or_else(|| values.to_string(), |at| at.to_string());
+    let message = format!(
+        "`{reader}` reads {name} along {} at {at}, but it has {}",
+        dimension(obligation),
+        obligation.range
+    );
+    let help = if own { first_steps(graph, obligation) } else { advice(obligation, values) };
+    let diagnostic = places(group, Diagnostic::new(code, message));
+    declared(graph, obligation, diagnostic).through(&obligation.place.calls).help(help)
+}
+
+/// Points at the first few reads that were reached by the same calls, and counts the others.
+fn places(group: &[Reached<'_>], mut diagnostic: Diagnostic) -> Diagnostic {
+    const SHOWN: usize = 3;
+    let mut spans = Vec::new();
+    for (obligation, values) in group {
+        let place = &obligation.place;
+        if !spans.contains(&place.span) {
+            spans.push(place.span);
+            if diagnostic.labels.len() < SHOWN && place.calls == group[0].0.place.calls {
+                diagnostic = diagnostic.at(place.span, outside(*values, obligation.range));
+            }
+        }
+    }
+    match spans.len() - diagnostic.labels.len() {
+        0 => diagnostic,
+        1 => diagnostic.note("1 more read leaves it too"),
+        more => diagnostic.note(format!("{more} more reads leave it too")),
+    }
+}
+
+/// Shows what is read, where it is a tensor or a view with a name.
+fn declared(graph: &Graph, obligation: &Obligation, diagnostic: Diagnostic) -> Diagnostic {
+    if !matches!(obligation.kind, TargetKind::View | TargetKind::TakeSource) {
+        return diagnostic;
+    }
+    // A view that is written in place goes by the name of its tensor, whose bounds would only confuse.
+    let shows = |dim: &Dim| dim.enforced() == obligation.range;
+    let tensor = graph.tensors.iter().find(|tensor| tensor.name == obligation.what);
+    let tensor = tensor.filter(|tensor| tensor.domain.dims().iter().any(shows));
+    let view = graph.views.iter().find(|named| named.view.name == obligation.what);
+    match (tensor, view) {
+        (Some(tensor), _) => diagnostic
+            .with(tensor.span, format!("`{}` is `{}{}`", tensor.name, tensor.element, tensor.domain)),
+        (None, Some(named)) => {
+            diagnostic.with(named.chain, format!("`{}` is {}", named.view.name, named.view.describe()))
+        }
+        (None, None) => diagnostic,
+    }
+}
+
+fn is_recurrence(tensor: &Tensor) -> bool {
+    matches!(&tensor.kind, TensorKind::Pointwise(pointwise) if pointwise.recurrence.is_some())
+}
+
+/// Which coordinates are outside, below and above.
+fn outside(values: Interval, range: Interval) -> String {
+    let below = range.lower().filter(|lo| values.lower().is_none_or(|first| first < *lo));
+    let above = range.upper().filter(|hi| values.upper().is_none_or(|end| end > *hi));
+    let below = below
+        .map(|lo| values.lower().map_or_else(|| format!("everything below {lo}"), |first| first.to_string()));
+    let above = above.map(|hi| {
+        values.upper().map_or_else(|| format!("everything above {}", hi - 1), |end| (end - 1).to_string())
+    });
+    let ends: Vec<_> = below.into_iter().chain(above).collect();
+    format!("reaches {}", ends.join(" and "))
+}
+
+/// How to guard the steps that a tensor that reads itself cannot look back from.
+fn first_steps(graph: &Graph, obligation: &Obligation) -> String {
+    let first = obligation.range.lower().unwrap_or_default();
+    let steps = graph.tensors.iter().find(|tensor| tensor.name == obligation.what).and_then(|tensor| {
+        match &tensor.kind {
+            TensorKind::Pointwise(pointwise) => pointwise
+                .recurrence
+                .as_ref()
+                .map(|recurrence| (recurrence.reach, &tensor.domain.dims()[recurrence.dim].label)),
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Windowed(_) => None,
+        }
+    });
+    if steps.is_some_and(|(_, along)| !along.is_empty() && **along != *obligation.dim) {
+        return format!("say what lies outside: `{}.clamp([{}])[…]`", obligation.what, obligation.dim);
+    }
+    match steps.map_or(1, |(reach, _)| reach) {
+        1 => format!("guard the first step: `if {} == {first} then … else …`", obligation.dim),
+        steps => format!(
+            "guard the first {steps} steps: `if {} < {} then … else …`",
+            obligation.dim,
+            first.saturating_add(steps)
+        ),
+    }
+}
+
+/// The boundaries besides `.clamp()`.
+const OTHERS: &str = "or `.wrap()`, `.mirror()`, `.reflect()`, `.fill(0)`";
+
+fn advice(obligation: &Obligation, values: Interval) -> String {
+    let Obligation { range, what, place, .. } = obligation;
+    let last = range.upper().map(|hi| hi - 1);
+    match (obligation.kind, values.single(), range.lower(), last) {
+        (TargetKind::View | TargetKind::Table, Some(at), Some(0), Some(last)) if at < 0 => {
+            format!(
+                "write {last} for the last one: negative numbers are coordinates, not counts from the end"
+            )
+        }
+        (TargetKind::View | TargetKind::Table, Some(_), Some(lo), Some(last)) if lo <= last => {
+            format!("choose a coordinate from {lo} to {last}")
+        }
+        (TargetKind::View, ..) => match place.calls.first() {
+            Some(call) => {
+                format!("say what lies outside: pass `{what}.clamp()` to {}, {OTHERS}", quoted(&call.name))
+            }
+            None => {
+                format!("say what lies outside: `{what}.clamp()[…]`, {OTHERS}, or guard the read with `if`")
+            }
+        },
+        (TargetKind::TakeSource, ..) => format!("say what lies outside: `take … = {what}.clamp() window …`"),
+        (TargetKind::Take, ..) if !values.is_bounded() => {
+            "use the local coordinates that `as` names: those of a take are counted from 0".to_owned()
+        }
+        (TargetKind::Take, ..) => {
+            "make the `window` of the take larger, or the coordinate smaller: it is counted from 0".to_owned()
+        }
+        (TargetKind::Table, ..) => {
+            format!("bound it: `clamp({}, 0, {})`", place.text, last.unwrap_or_default())
+        }
+    }
+}
+
+fn dimension(obligation: &Obligation) -> String {
+    if obligation.dim.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("dimension {}", obligation.dim)
+    } else {
+        format!("`{}`", obligation.dim)
+    }
+}
+
+/// The slices that a host function is handed must lie inside their sources.
+pub(super) fn takes(tensor: &Tensor, windowed: &Windowed, args: &[usize], diagnostics: &mut Diagnostics) {
+    for take in args.iter().map(|arg| &windowed.takes[*arg]) {
+        for dim in 0..take.sizes.len() {
+            if let Some(problem) = slice_leaves(tensor, windowed, take, dim) {
+                diagnostics.push(problem);
+            }
+        }
+    }
+}
+
+fn slice_leaves(tensor: &Tensor, windowed: &Windowed, take: &Take, dim: usize) -> Option<Diagnostic> {
+    let windows = match take.map[dim] {
+        None => Interval::new(0, 1).ok()?,
+        Some(driver) => windowed.windows.dims[driver].inside(tensor.domain.dims()[driver].enforced()).ok()?,
+    };
+    let window = crate::index::Window::new(take.sizes[dim], take.stride[dim], take.offset[dim]).ok()?;
+    let values =
+        if windows.is_empty() { return None } else { window.hull(windows).unwrap_or(Interval::all()) };
+    let source = &take.source.domain().dims()[dim];
+    if source.enforced().contains_interval(values) {
+        return None;
+    }
+    let along = dimension_name(source);
+    let message = format!(
+        "`{}` takes {values} of {} along {along}, but it has {}",
+        tensor.name,
+        quoted(&take.source.name),
+        source.enforced()
+    );
+    Some(
+        Diagnostic::new(Code::E0502, message).at(take.span, outside(values, source.enforced())).help(
+            format!("say what lies outside: `take {} = {}.clamp() window …`", take.name, take.source.name),
+        ),
+    )
+}

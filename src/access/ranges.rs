@@ -1,0 +1,486 @@
+//! The range of every node: intervals for integers, lowest and highest value for floats.
+//!
+//! ```text
+//! i64(clamp(d[y, x], -8, 8))      the clamp is in -8.0..=8.0 and never NaN, the cast in -8..9
+//! u8(v)                           0..256, whatever v is
+//! ```
+//!
+//! Ranges depend on the conditions under which a node is used ([`Guards`]).
+
+use super::bounds::bound;
+use super::guards::{Facts, Guards, PathId};
+use super::linear::{Atom, Forms, Linear};
+use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn};
+use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
+use crate::graph::types::{Element, Ty};
+use crate::index::interval::{ceil_div, floor_div};
+use crate::index::{INF, Interval, Window};
+use std::collections::{BTreeSet, HashMap};
+
+/// The values of a float node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FloatRange {
+    /// Lowest value.
+    pub lo: f64,
+    /// Highest value.
+    pub hi: f64,
+    /// It may be NaN as well.
+    pub nan: bool,
+}
+
+/// The values of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Range {
+    /// An integer, or a bool as 0 and 1.
+    Int(Interval),
+    /// A float.
+    Float(FloatRange),
+}
+
+/// Ranges of the nodes of one body, worked out when asked for.
+pub struct Ranges<'b> {
+    body: &'b Body,
+    /// Linear forms of the integer nodes.
+    pub forms: Forms,
+    /// Conditions.
+    pub guards: Guards,
+    domains: HashMap<Coord, Interval>,
+    facts: HashMap<PathId, Facts>,
+    known: HashMap<(PathId, NodeId), Range>,
+}
+
+const ANY: FloatRange = FloatRange { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nan: true };
+
+impl<'b> Ranges<'b> {
+    /// Ranges of `body` when coordinates lie in `domains`; absent ones are unbounded.
+    pub fn new(body: &'b Body, root: NodeId, windows: &[Window], domains: HashMap<Coord, Interval>) -> Self {
+        let coord = |coord: Coord| domains.get(&coord).copied().unwrap_or(Interval::all());
+        let forms = Forms::new(body, windows, |forms: &Forms, form: &Linear| {
+            bound(form, &forms.floors, &mut |atom| match atom {
+                Atom::Coord(c) => coord(c),
+                Atom::Node(id) => type_range(body.ty(id)),
+                Atom::Floor(_) => Interval::all(),
+            })
+        });
+        let guards = Guards::new(body, root);
+        Ranges { body, forms, guards, domains, facts: HashMap::new(), known: HashMap::new() }
+    }
+
+    /// The values of an integer node where the conditions of `path` hold.
+    pub fn int(&mut self, path: PathId, id: NodeId) -> Interval {
+        self.ensure(path, id);
+        self.int_now(path, id)
+    }
+
+    /// The values of a form.
+    pub fn form(&mut self, path: PathId, form: &Linear) -> Interval {
+        self.learn(path);
+        self.node_atoms(form).into_iter().for_each(|node| self.ensure(path, node));
+        self.bounded(path, form)
+    }
+
+    /// The values of a coordinate.
+    pub fn coord(&mut self, path: PathId, coord: Coord) -> Interval {
+        self.learn(path);
+        let domains = &self.domains;
+        self.facts[&path].coord(coord, &|coord| domains.get(&coord).copied().unwrap_or(Interval::all()))
+    }
+
+    /// Whether the conditions of `path` can hold at all.
+    pub fn possible(&mut self, path: PathId) -> bool {
+        self.learn(path);
+        !self.facts[&path].coords.values().any(|range| range.is_empty())
+    }
+
+    fn learn(&mut self, path: PathId) {
+        if !self.facts.contains_key(&path) {
+            let conditions = self.guards.conditions(path);
+            let domains = &self.domains;
+            let domain = |coord| domains.get(&coord).copied().unwrap_or(Interval::all());
+            let facts = Facts::new(self.body, &self.forms, &conditions, &domain);
+            self.facts.insert(path, facts);
+        }
+    }
+
+    /// Works out everything that `id` depends on, children first.
+    fn ensure(&mut self, path: PathId, id: NodeId) {
+        if self.known.contains_key(&(path, id)) {
+            return;
+        }
+        self.learn(path);
+        let mut stack = vec![id];
+        let mut needed = BTreeSet::from([id]);
+        while let Some(next) = stack.pop() {
+            for arg in self.depends_on(next) {
+                if !self.known.contains_key(&(path, arg)) && needed.insert(arg) {
+                    stack.push(arg);
+                }
+            }
+        }
+        for id in needed {
+            let range = self.evaluate(path, id);
+            self.known.insert((path, id), range);
+        }
+    }
+
+    /// The nodes whose ranges the range of `id` is made from; arms of selections are another path's.
+    fn depends_on(&self, id: NodeId) -> Vec<NodeId> {
+        let node = self.body.node(id);
+        if node.ty.is_int() && !self.is_opaque(id) {
+            return self.node_atoms(self.forms.get(id));
+        }
+        let apart = matches!(node.op, Op::Select(..) | Op::Read { .. } | Op::Table(..) | Op::Hash(_));
+        if apart || node.ty == Ty::Strong(Element::Bool) { Vec::new() } else { node.op.args() }
+    }
+
+    fn is_opaque(&self, id: NodeId) -> bool {
+        self.forms.get(id).terms == [(Atom::Node(self.forms.first(id)), 1)]
+    }
+
+    /// The nodes that a form is made of besides coordinates.
+    pub fn node_atoms(&self, form: &Linear) -> Vec<NodeId> {
+        let mut nodes = Vec::new();
+        let mut queue = vec![form];
+        while let Some(form) = queue.pop() {
+            for (atom, _) in &form.terms {
+                match atom {
+                    Atom::Node(id) => nodes.push(*id),
+                    Atom::Floor(floor) => queue.push(&self.forms.floors[*floor as usize].form),
+                    Atom::Coord(_) => {}
+                }
+            }
+        }
+        nodes
+    }
+
+    fn int_now(&self, path: PathId, id: NodeId) -> Interval {
+        match self.known.get(&(path, id)) {
+            Some(Range::Int(range)) => *range,
+            _ => type_range(self.body.ty(id)),
+        }
+    }
+
+    fn float_now(&self, path: PathId, id: NodeId) -> FloatRange {
+        match self.known.get(&(path, id)) {
+            Some(Range::Float(range)) => *range,
+            _ => ANY,
+        }
+    }
+
+    fn evaluate(&mut self, path: PathId, id: NodeId) -> Range {
+        let node = self.body.node(id);
+        match node.ty {
+            Ty::Strong(Element::Bool) => Range::Int(type_range(node.ty)),
+            ty if ty.is_float() => Range::Float(self.float_node(path, id)),
+            _ if self.is_opaque(id) => {
+                let range = self.opaque_int(path, id);
+                let own = type_range(node.ty);
+                let fits = own.contains_interval(range);
+                Range::Int(self.constrained(path, &self.forms.get(id).terms, if fits { range } else { own }))
+            }
+            _ => Range::Int(self.bounded(path, self.forms.get(id))),
+        }
+    }
+
+    /// The values of a form whose nodes are known.
+    fn bounded(&self, path: PathId, form: &Linear) -> Interval {
+        let facts = &self.facts[&path];
+        let domain = |coord| self.domains.get(&coord).copied().unwrap_or(Interval::all());
+        let range = bound(form, &self.forms.floors, &mut |atom| match atom {
+            Atom::Coord(coord) => facts.coord(coord, &domain),
+            Atom::Node(id) => self.int_now(path, id),
+            Atom::Floor(_) => Interval::all(),
+        });
+        let known = facts.form(&form.terms).and_then(|known| known.shift(form.offset).ok());
+        known.map_or(range, |known| range.intersect(known))
+    }
+
+    fn constrained(&self, path: PathId, terms: &[(Atom, i64)], range: Interval) -> Interval {
+        self.facts[&path].form(terms).map_or(range, |known| range.intersect(known))
+    }
+
+    fn opaque_int(&mut self, path: PathId, id: NodeId) -> Interval {
+        let body = self.body;
+        let own = type_range(body.ty(id));
+        let of = |id| self.int_now(path, id);
+        match &body.node(id).op {
+            Op::Unary(function, a) => match function {
+                UnaryFn::Abs => self.magnitude(path, *a),
+                UnaryFn::Sign => small(-1, 2),
+                UnaryFn::Popcount => small(0, 65),
+                UnaryFn::Neg => of(*a).neg(),
+                _ => own,
+            },
+            Op::Binary(function, a, b) => {
+                let range = int_binary(*function, of(*a), of(*b)).unwrap_or(own);
+                self.halved(path, *function, *a, *b).map_or(range, |half| range.intersect(half))
+            }
+            Op::Select(condition, a, b) => {
+                let (yes, no) = self.arms(path, *condition);
+                let ranges =
+                    [(yes, *a), (no, *b)].map(|(arm, id)| self.possible(arm).then(|| self.int(arm, id)));
+                match ranges {
+                    [Some(a), Some(b)] => a.hull(b),
+                    [Some(one), None] | [None, Some(one)] => one,
+                    [None, None] => own,
+                }
+            }
+            Op::Cast(a) => match body.ty(*a) {
+                Ty::Strong(Element::Bool) => small(0, 2),
+                ty if ty.is_float() => from_float(self.float_now(path, *a), body.ty(id)),
+                _ => of(*a),
+            },
+            Op::Table(table, _) => {
+                let values = body.tables[table.index()].values.iter().filter_map(|value| value.as_int());
+                let values: Vec<i128> = values.collect();
+                interval(values.iter().min().copied(), values.iter().max().copied()).unwrap_or(own)
+            }
+            Op::Reduce { function, vars, body: inner } => {
+                let count = self.count(vars);
+                let inner =
+                    if matches!(function, ReduceFn::ArgMin | ReduceFn::ArgMax) { own } else { of(*inner) };
+                match function {
+                    ReduceFn::ArgMin | ReduceFn::ArgMax => {
+                        let var = &body.binders[vars[0] as usize];
+                        small(var.lo, var.hi.max(var.lo.saturating_add(1)))
+                    }
+                    ReduceFn::Min | ReduceFn::Max if count > 0 => inner,
+                    ReduceFn::Sum if count == 0 => small(0, 1),
+                    ReduceFn::Sum => inner.scale(count).unwrap_or(own),
+                    _ => own,
+                }
+            }
+            _ => own,
+        }
+    }
+
+    /// `abs`: not negative, unless the argument is data that could be the smallest integer, whose magnitude wraps.
+    fn magnitude(&self, path: PathId, a: NodeId) -> Interval {
+        let (range, form) = (self.int_now(path, a), self.forms.get(a));
+        let wide = range.max(range.neg());
+        let from_data = range.lower().is_none() && !self.node_atoms(form).is_empty();
+        if from_data { Interval::all() } else { wide.max(small(0, 1)) }
+    }
+
+    /// The smaller of two integers is at most half their sum, the larger at least: exact where one mirrors the other.
+    fn halved(&self, path: PathId, function: BinaryFn, a: NodeId, b: NodeId) -> Option<Interval> {
+        let sum = self.forms.get(a).plus(1, self.forms.get(b))?;
+        let sum = self.bounded(path, &sum);
+        match function {
+            BinaryFn::Min => Interval::bounds(None, Some(floor_div(sum.upper()? - 1, 2) + 1)).ok(),
+            BinaryFn::Max => Interval::bounds(Some(ceil_div(sum.lower()?, 2)), None).ok(),
+            _ => None,
+        }
+    }
+
+    fn arms(&mut self, path: PathId, condition: NodeId) -> (PathId, PathId) {
+        let arms = (self.guards.child(path, condition, true), self.guards.child(path, condition, false));
+        self.learn(arms.0);
+        self.learn(arms.1);
+        arms
+    }
+
+    fn count(&self, vars: &[u32]) -> i64 {
+        let lengths = vars.iter().map(|var| &self.body.binders[*var as usize]);
+        lengths.map(|var| var.hi.saturating_sub(var.lo).max(0)).fold(1, i64::saturating_mul)
+    }
+
+    fn float_node(&mut self, path: PathId, id: NodeId) -> FloatRange {
+        let range = self.unrounded_float(path, id);
+        let single = self.body.ty(id) == Ty::Strong(Element::F32);
+        let round = |value: f64| if single { f64::from(value as f32) } else { value };
+        let range = FloatRange { lo: round(range.lo), hi: round(range.hi), nan: range.nan };
+        match self.facts[&path].floats.get(&self.forms.first(id)) {
+            Some((lo, hi)) => FloatRange { lo: range.lo.max(*lo), hi: range.hi.min(*hi), nan: false },
+            None => range,
+        }
+    }
+
+    fn unrounded_float(&mut self, path: PathId, id: NodeId) -> FloatRange {
+        let body = self.body;
+        let of = |id| self.float_now(path, id);
+        match &body.node(id).op {
+            Op::Const(value) => constant_float(*value),
+            Op::Unary(function, a) => float_unary(*function, of(*a)),
+            Op::Binary(function, a, b) => float_binary(*function, of(*a), of(*b)),
+            Op::Fma(a, b, c) => {
+                float_binary(BinaryFn::Add, float_binary(BinaryFn::Mul, of(*a), of(*b)), of(*c))
+            }
+            Op::Select(condition, a, b) => {
+                let (yes, no) = self.arms(path, *condition);
+                self.ensure(yes, *a);
+                self.ensure(no, *b);
+                self.float_now(yes, *a).hull(self.float_now(no, *b))
+            }
+            Op::Cast(a) if body.ty(*a).is_float() => of(*a),
+            Op::Cast(a) => {
+                let values = self.int_now(path, *a);
+                let end = |bound: Option<i64>, infinite: f64| bound.map_or(infinite, |bound| bound as f64);
+                let (lo, hi) = (
+                    end(values.lower(), f64::NEG_INFINITY),
+                    end(values.upper().map(|hi| hi - 1), f64::INFINITY),
+                );
+                FloatRange { lo, hi, nan: false }
+            }
+            Op::Math(function, _) => math(*function),
+            Op::Table(table, _) => {
+                let values = body.tables[table.index()].values.iter().map(|value| constant_float(*value));
+                values.reduce(FloatRange::hull).unwrap_or(ANY)
+            }
+            Op::Reduce { function: ReduceFn::Min | ReduceFn::Max, vars, body: inner }
+                if self.count(vars) > 0 =>
+            {
+                let inner = of(*inner);
+                FloatRange { lo: inner.lo, hi: inner.hi, nan: inner.nan }
+            }
+            _ => ANY,
+        }
+    }
+}
+
+/// The values of an integer type; those of 64 bits count as unbounded.
+pub fn type_range(ty: Ty) -> Interval {
+    let range = ty.strong().and_then(Element::int_range);
+    range.and_then(|(lo, hi)| interval(Some(lo), Some(hi))).unwrap_or(Interval::all())
+}
+
+/// `lo..=hi`, if both are coordinates.
+fn interval(lo: Option<i128>, hi: Option<i128>) -> Option<Interval> {
+    let fits =
+        |value: i128| i64::try_from(value).ok().filter(|value| value.unsigned_abs() < INF.unsigned_abs());
+    Interval::new(fits(lo?)?, fits(hi? + 1)?).ok()
+}
+
+fn small(lo: i64, hi: i64) -> Interval {
+    Interval::new(lo, hi).unwrap_or(Interval::all())
+}
+
+fn int_binary(function: BinaryFn, a: Interval, b: Interval) -> Option<Interval> {
+    match function {
+        BinaryFn::Add => a.add(b).ok(),
+        BinaryFn::Sub => a.sub(b).ok(),
+        BinaryFn::Mul => a.mul(b).ok(),
+        BinaryFn::Min => Some(a.min(b)),
+        BinaryFn::Max => Some(a.max(b)),
+        BinaryFn::FloorDiv => match b.single() {
+            Some(by) if by > 0 => Some(a.floor_div(by)),
+            _ => b.lower().filter(|lo| *lo > 0).map(|_| a.hull(small(-1, 1))),
+        },
+        BinaryFn::Rem => match (b.lower(), b.upper()) {
+            (Some(lo), Some(hi)) if lo > 0 => Some(small(0, hi - 1)),
+            (Some(_), Some(hi)) if hi <= 0 => Some(small(b.first() + 1, 1)),
+            _ => None,
+        },
+        BinaryFn::And => {
+            let mask = [a, b]
+                .into_iter()
+                .filter(|side| side.lower().is_some_and(|lo| lo >= 0))
+                .filter_map(Interval::upper)
+                .min();
+            mask.map(|hi| small(0, hi))
+        }
+        BinaryFn::Or | BinaryFn::Xor => {
+            let both = a.lower().is_some_and(|lo| lo >= 0) && b.lower().is_some_and(|lo| lo >= 0);
+            let top = a.upper().max(b.upper()).filter(|_| both && a.is_bounded() && b.is_bounded())?;
+            u64::try_from(top).ok()?.checked_next_power_of_two().map(|top| small(0, top as i64))
+        }
+        BinaryFn::Shr => a.lower().filter(|lo| *lo >= 0).map(|_| a.hull(small(0, 1))),
+        _ => None,
+    }
+}
+
+/// A float cast to an integer type: truncated, saturated, NaN to 0.
+fn from_float(range: FloatRange, to: Ty) -> Interval {
+    let (lowest, highest) = to.strong().and_then(Element::int_range).expect("an integer type");
+    let end = |value: f64| (value as i128).clamp(lowest, highest);
+    let finite =
+        |value: i128| i64::try_from(value).ok().filter(|value| value.unsigned_abs() < INF.unsigned_abs());
+    let values =
+        Interval::bounds(finite(end(range.lo)), finite(end(range.hi) + 1)).unwrap_or(Interval::all());
+    if range.nan { values.hull(small(0, 1)) } else { values }
+}
+
+fn constant_float(value: Scalar) -> FloatRange {
+    let value = value.to_f64();
+    if value.is_nan() { ANY } else { FloatRange { lo: value, hi: value, nan: false } }
+}
+
+impl FloatRange {
+    fn new(lo: f64, hi: f64) -> Self {
+        if lo.is_nan() || hi.is_nan() { ANY } else { FloatRange { lo, hi, nan: false } }
+    }
+
+    fn hull(self, other: FloatRange) -> FloatRange {
+        FloatRange { lo: self.lo.min(other.lo), hi: self.hi.max(other.hi), nan: self.nan || other.nan }
+    }
+
+    fn is_finite(self) -> bool {
+        self.lo.is_finite() && self.hi.is_finite()
+    }
+}
+
+fn float_unary(function: UnaryFn, a: FloatRange) -> FloatRange {
+    let monotone = |f: fn(f64) -> f64| FloatRange { lo: f(a.lo), hi: f(a.hi), nan: a.nan };
+    match function {
+        UnaryFn::Neg => FloatRange { lo: -a.hi, hi: -a.lo, nan: a.nan },
+        UnaryFn::Abs => {
+            let lo = if a.lo <= 0.0 && a.hi >= 0.0 { 0.0 } else { a.lo.abs().min(a.hi.abs()) };
+            FloatRange { lo, hi: a.lo.abs().max(a.hi.abs()), nan: a.nan }
+        }
+        UnaryFn::Sign => FloatRange { lo: -1.0, hi: 1.0, nan: a.nan },
+        UnaryFn::Floor => monotone(f64::floor),
+        UnaryFn::Ceil => monotone(f64::ceil),
+        UnaryFn::Round => monotone(f64::round_ties_even),
+        UnaryFn::Trunc => monotone(f64::trunc),
+        UnaryFn::Sqrt => {
+            FloatRange { lo: a.lo.max(0.0).sqrt(), hi: a.hi.max(0.0).sqrt(), nan: a.nan || a.lo < 0.0 }
+        }
+        UnaryFn::RoundF16 => monotone(|value| scalar::unary(UnaryFn::RoundF16, Scalar::f64(value)).to_f64()),
+        UnaryFn::Not | UnaryFn::Popcount | UnaryFn::Bits | UnaryFn::FloatBits => ANY,
+    }
+}
+
+fn float_binary(function: BinaryFn, a: FloatRange, b: FloatRange) -> FloatRange {
+    let nan = a.nan || b.nan || !a.is_finite() || !b.is_finite();
+    let with = |range: FloatRange| FloatRange { nan: range.nan || nan, ..range };
+    match function {
+        BinaryFn::Add => with(FloatRange::new(a.lo + b.lo, a.hi + b.hi)),
+        BinaryFn::Sub => with(FloatRange::new(a.lo - b.hi, a.hi - b.lo)),
+        BinaryFn::Mul => with(corners(a, b, |x, y| x * y)),
+        BinaryFn::Div if b.lo > 0.0 || b.hi < 0.0 => with(corners(a, b, |x, y| x / y)),
+        BinaryFn::FloorDiv if b.lo > 0.0 || b.hi < 0.0 => with(corners(a, b, |x, y| (x / y).floor())),
+        BinaryFn::Rem if b.lo > 0.0 => FloatRange { lo: 0.0, hi: b.hi, nan },
+        // min(a, b) is b when a is NaN, and b's NaN when b is.
+        BinaryFn::Min => {
+            FloatRange { lo: a.lo.min(b.lo), hi: if a.nan { b.hi } else { a.hi.min(b.hi) }, nan: b.nan }
+        }
+        BinaryFn::Max => {
+            FloatRange { lo: if a.nan { b.lo } else { a.lo.max(b.lo) }, hi: a.hi.max(b.hi), nan: b.nan }
+        }
+        _ => ANY,
+    }
+}
+
+fn corners(a: FloatRange, b: FloatRange, f: fn(f64, f64) -> f64) -> FloatRange {
+    let values = [f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)];
+    if values.iter().any(|value| value.is_nan()) {
+        return ANY;
+    }
+    FloatRange::new(
+        values.into_iter().fold(f64::INFINITY, f64::min),
+        values.into_iter().fold(f64::NEG_INFINITY, f64::max),
+    )
+}
+
+/// What a math function gives whatever its arguments are; a little wider than the truth, for its last bits.
+fn math(function: MathFn) -> FloatRange {
+    let (lo, hi) = match function {
+        MathFn::Sin | MathFn::Cos | MathFn::Tanh => (-1.000_001, 1.000_001),
+        MathFn::Atan | MathFn::Asin => (-1.570_797, 1.570_797),
+        MathFn::Acos => (0.0, 3.141_594),
+        MathFn::Atan2 => (-3.141_594, 3.141_594),
+        MathFn::Exp | MathFn::Exp2 | MathFn::Cosh | MathFn::Hypot => (0.0, f64::INFINITY),
+        MathFn::Rsqrt | MathFn::Log | MathFn::Log2 | MathFn::Pow | MathFn::Tan | MathFn::Sinh => return ANY,
+    };
+    FloatRange { lo, hi, nan: true }
+}

@@ -1,0 +1,123 @@
+//! Footprints against the truth: which elements of a source the interpreter asks for when it computes a box.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use itp::access::footprint::footprint;
+use itp::compile::{Options, Program, compile};
+use itp::diagnostic::Diagnostics;
+use itp::graph::body::TensorId;
+use itp::graph::modules::NoFiles;
+use itp::graph::scalar::Scalar;
+use itp::graph::types::Element;
+use itp::index::Interval;
+use itp::interp::{Host, Interp};
+use itp::source::Sources;
+use proptest::prelude::*;
+
+struct Zeros;
+
+impl Host for Zeros {
+    fn input(&self, _: TensorId, _: &[i64]) -> Result<Scalar, String> {
+        Ok(Scalar::f32(0.0))
+    }
+
+    fn call(&self, _: &str, _: &[Vec<Scalar>], size: &[i64], _: Element) -> Result<Vec<Scalar>, String> {
+        Ok(vec![Scalar::f32(0.0); size.iter().product::<i64>() as usize])
+    }
+}
+
+fn program(script: &str) -> Program {
+    let mut sources = Sources::default();
+    let root = sources.add("test.itp", script);
+    let mut diagnostics = Diagnostics::default();
+    let program = compile(&mut sources, root, &NoFiles, &Options::default(), &mut diagnostics);
+    program.unwrap_or_else(|| panic!("{script}: {:?}", diagnostics.into_sorted()))
+}
+
+fn id(program: &Program, name: &str) -> TensorId {
+    program.graph.iter().find(|(_, tensor)| &*tensor.name == name).unwrap().0
+}
+
+/// The smallest box around the elements of `a` that computing `region` of `t` asks for.
+fn truth(program: &Program, region: &[Interval]) -> Option<Vec<Interval>> {
+    let mut interp = Interp::new(&program.graph, &Zeros).unwrap();
+    let mut points = vec![Vec::new()];
+    for range in region {
+        let longer = points.iter().flat_map(|point: &Vec<i64>| {
+            (range.first()..=range.last()).map(|at| [point.as_slice(), &[at]].concat())
+        });
+        points = longer.collect();
+    }
+    for point in points {
+        interp.element(id(program, "t"), &point).unwrap();
+    }
+    let asked = interp.asked_for(id(program, "a"));
+    let rank = asked.first()?.len();
+    let dim = |dim: usize| {
+        let values = || asked.iter().map(|coords| coords[dim]);
+        Interval::new(values().min().unwrap(), values().max().unwrap() + 1).unwrap()
+    };
+    Some((0..rank).map(dim).collect())
+}
+
+fn found(program: &Program, region: &[Interval]) -> Option<Vec<Interval>> {
+    let t = program.graph.tensor(id(program, "t"));
+    footprint(t, region).unwrap().get(&id(program, "a")).cloned()
+}
+
+/// Scripts whose footprints are exact.
+const EXACT: [&str; 14] = [
+    "tensor t: f32[y: inf, x: inf] = a[y + 1, 2 * x - 3]",
+    "tensor t: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in 0..3) a[y + dy, x - dx]",
+    "tensor t: f32[y: inf, x: inf] = a[x, -y]",
+    "tensor t: f32[y: inf, x: inf] = a[y // 2 - 1 + 2 * (y % 2), x // 3]",
+    "tensor t: f32[y: inf, x: inf] = if x > 3 then a[y, x - 4] else 0",
+    "tensor t: f32[y: inf, x: inf] = if y == 2 or y == 3 then 0 else a[y, x]",
+    "tensor t: f32[y: inf, x: inf] = a[0:5, 0:7].clamp()[y - 1, x + 2]",
+    "tensor t: f32[y: inf, x: inf] = a[0:5, -2:7].fill(1)[y, x]",
+    "tensor t: f32[y: inf, x: inf] = a.flip([x]).translate_by([3, 0])[y, x]",
+    "tensor t: f32[y: inf, x: inf] window [4, 6] as [i, j] take b = a window [6, 8] stride [4, 6] offset [-1, -1] = b[i + 2, j]",
+    "tensor t: f32[y: inf, x: inf] window [4, 6] as [i, j] take b = a window [8, 12] = b[2 * i, 2 * j + 1]",
+    "tensor t: f32[y: inf, x: inf] window [6, 6] stride [4, 4] as [i, j] take b = a window [6, 6] stride [4, 4] = b[i, j]",
+    "tensor t: f32[y: inf, x: inf] = a.stride([2, 3])[y, x]",
+    "tensor t: f32[y: inf, x: inf] = a[y, 5]",
+];
+
+/// Scripts whose footprints may be wider than needed, never narrower.
+const SAFE: [&str; 6] = [
+    "tensor t: f32[y: inf, x: inf] = a[0:5, 0:7].wrap()[y, x]",
+    "tensor t: f32[y: inf, x: inf] = a[0:5, 0:7].mirror()[y, x]",
+    "tensor t: f32[y: inf, x: inf] = a[y + i64(clamp(rand(y, x) * 9, -3, 3)), x]",
+    "tensor t: f32[y: inf, x: inf] = a[y * y, x]",
+    "tensor t: f32[y: inf, x: inf] window [5, 5] stride [3, 3] as [i, j] take b = a window [2, 2] stride [7, 7] = b[i // 3, j % 2]",
+    "tensor t: f32[y: inf, x: inf] = a[0:4, 0:6].reshape([6, 4]).clamp()[y, x]",
+];
+
+fn script(body: &str) -> String {
+    format!("tensor a: f32[y: inf, x: inf] = 0\n{body}\n")
+}
+
+fn region() -> impl Strategy<Value = Vec<Interval>> {
+    let range = (-9i64..9, 1i64..7).prop_map(|(lo, len)| Interval::sized(lo, len).unwrap());
+    prop::collection::vec(range, 2)
+}
+
+proptest! {
+    #[test]
+    fn regular_footprints_are_exact(region in region(), which in 0..EXACT.len()) {
+        let program = program(&script(EXACT[which]));
+        prop_assert_eq!(found(&program, &region), truth(&program, &region), "{}", EXACT[which]);
+    }
+
+    #[test]
+    fn all_footprints_are_wide_enough(region in region(), which in 0..SAFE.len()) {
+        let program = program(&script(SAFE[which]));
+        let (found, truth) = (found(&program, &region), truth(&program, &region));
+        let wide = match (&found, &truth) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(found), Some(truth)) => found.iter().zip(truth).all(|(found, truth)| found.contains_interval(*truth)),
+        };
+        prop_assert!(wide, "{}: {found:?} {truth:?}", SAFE[which]);
+    }
+}
