@@ -1,0 +1,74 @@
+//! Every example at every stage, as text that a person has read once and a diff shows from then on.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use itp::compile::{self, Options, Stage};
+use itp::diagnostic::{Diagnostics, Style, render};
+use itp::graph::modules::NoFiles;
+use itp::source::Sources;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn examples() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "itp")).collect();
+    files.sort();
+    files
+}
+
+fn emit(path: &Path, stage: Stage) -> String {
+    let mut sources = Sources::default();
+    let name = path.file_name().unwrap().to_string_lossy();
+    let root = sources.add(name, fs::read_to_string(path).unwrap());
+    let mut diagnostics = Diagnostics::default();
+    let text =
+        compile::emit(stage, &mut sources, root, &NoFiles, &Options::default(), None, &mut diagnostics);
+    let problems = diagnostics.into_sorted();
+    let problems: Vec<String> =
+        problems.iter().map(|problem| render(problem, &sources, Style::Plain)).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n\n"));
+    text.expect("a clean script gives text at every stage")
+}
+
+fn snapshot(stage: Stage) {
+    let files = examples();
+    assert!(files.len() >= 10, "only {} examples", files.len());
+    insta::with_settings!({ snapshot_path => "snapshots/examples", prepend_module_to_snapshot => false, omit_expression => true }, {
+        for path in files {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            insta::assert_snapshot!(format!("{name}.{}", stage.name()), emit(&path, stage));
+        }
+    });
+}
+
+#[test]
+fn tokens() {
+    snapshot(Stage::Tokens);
+}
+
+#[test]
+fn ast() {
+    snapshot(Stage::Ast);
+}
+
+#[test]
+fn graph() {
+    snapshot(Stage::Graph);
+}
+
+#[test]
+fn access() {
+    snapshot(Stage::Access);
+}
+
+#[test]
+fn views() {
+    snapshot(Stage::Views);
+}
+
+#[test]
+fn every_stage_is_snapshotted() {
+    assert_eq!(Stage::ALL, [Stage::Tokens, Stage::Ast, Stage::Graph, Stage::Access, Stage::Views]);
+}
