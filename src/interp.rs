@@ -1,0 +1,494 @@
+//! The reference engine: the definition of every value, element by element, slow and obvious.
+//!
+//! ```text
+//! element(smooth, [0, 0])   evaluates the body of `smooth` at y = 0, x = 0, which asks for elements of `height`, …
+//! ```
+//!
+//! It works on the checked graph and shares nothing with the compiler below it: no index maps, no loops, no plan. An
+//! arm that is not selected is not evaluated. Elements are remembered, so each is computed once.
+
+use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn, TensorId};
+use crate::graph::evaluate::identity;
+use crate::graph::resolve_weak::Resolved;
+use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
+use crate::graph::types::Element;
+use crate::graph::view::{Boundary, Step, View, row_major};
+use crate::graph::{Blend, BlendKind, Graph, Pointwise, TensorKind, WindowBody, Windowed};
+use crate::index::{Interval, OutputMap, Transform, Window};
+use std::collections::HashMap;
+
+/// What the interpreter asks of the world outside the script.
+pub trait Host {
+    /// The element of an input at global coordinates.
+    fn input(&self, tensor: TensorId, coords: &[i64]) -> Result<Scalar, String>;
+
+    /// One whole window of an extern tensor, row-major, from the elements of its takes.
+    fn call(
+        &self,
+        name: &str,
+        takes: &[Vec<Scalar>],
+        size: &[i64],
+        element: Element,
+    ) -> Result<Vec<Scalar>, String>;
+}
+
+/// Evaluates elements of one graph.
+pub struct Interp<'g> {
+    graph: &'g Graph,
+    host: &'g dyn Host,
+    known: Vec<HashMap<Vec<i64>, Scalar>>,
+    written: HashMap<(TensorId, Vec<i64>), Scalar>,
+    windows: HashMap<(TensorId, Vec<i64>), Vec<Scalar>>,
+}
+
+type Result<T, E = String> = std::result::Result<T, E>;
+
+/// Where a body is evaluated.
+#[derive(Clone, Debug, Default)]
+struct Place {
+    /// Global coordinates.
+    global: Vec<i64>,
+    /// Coordinates inside the window.
+    local: Vec<i64>,
+    /// Window numbers.
+    window: Vec<i64>,
+    /// Values of `Arg` nodes.
+    args: Vec<Scalar>,
+}
+
+impl<'g> Interp<'g> {
+    /// An interpreter with every `set` of the script done.
+    pub fn new(graph: &'g Graph, host: &'g dyn Host) -> Result<Self> {
+        let known = vec![HashMap::new(); graph.tensors.len()];
+        let mut interp = Interp { graph, host, known, written: HashMap::new(), windows: HashMap::new() };
+        for set in &graph.sets {
+            interp.write(&set.target, &set.body)?;
+        }
+        Ok(interp)
+    }
+
+    /// The element of a view.
+    pub fn view_element(&mut self, view: &View, coords: &[i64]) -> Result<Scalar> {
+        match follow(view, coords)? {
+            Target::Base(coords) => self.element(view.base, &coords),
+            Target::Value(value) => Ok(value),
+        }
+    }
+
+    /// The element of a tensor, in the type it computes in.
+    pub fn element(&mut self, tensor: TensorId, coords: &[i64]) -> Result<Scalar> {
+        if let Some(value) = self.known[tensor.index()].get(coords) {
+            return Ok(*value);
+        }
+        let value = self.compute(tensor, coords)?;
+        let value = stored(value, self.graph.tensor(tensor).element);
+        self.known[tensor.index()].insert(coords.to_vec(), value);
+        Ok(value)
+    }
+
+    /// The elements of a tensor that were asked for so far, in order.
+    pub fn asked_for(&self, tensor: TensorId) -> Vec<Vec<i64>> {
+        let mut elements: Vec<Vec<i64>> = self.known[tensor.index()].keys().cloned().collect();
+        elements.sort();
+        elements
+    }
+
+    fn compute(&mut self, tensor: TensorId, coords: &[i64]) -> Result<Scalar> {
+        match &self.graph.tensor(tensor).kind {
+            TensorKind::Input(_) => self.host.input(tensor, coords),
+            TensorKind::Var(value) => {
+                Ok(self.written.get(&(tensor, coords.to_vec())).copied().unwrap_or(*value))
+            }
+            TensorKind::Pointwise(Pointwise { body, .. }) => {
+                self.evaluate(body, &Place { global: coords.to_vec(), ..Place::default() })
+            }
+            TensorKind::Windowed(windowed) => self.blended(tensor, windowed, coords),
+        }
+    }
+
+    /// Folds the windows that cover an element, in lexicographic order of their numbers.
+    fn blended(&mut self, tensor: TensorId, windowed: &'g Windowed, coords: &[i64]) -> Result<Scalar> {
+        let domain = &self.graph.tensor(tensor).domain;
+        let dims = windowed.windows.dims.iter().zip(domain.dims()).zip(coords);
+        let covering = dims.map(|((window, dim), coord)| covering(*window, dim.interval, *coord));
+        let covering: Vec<Interval> = covering.collect::<Result<_>>()?;
+        let mut values = Vec::new();
+        for number in product(&covering) {
+            values.push(self.window_element(tensor, windowed, &number, coords)?);
+        }
+        self.fold(&windowed.blend, &values, self.graph.tensor(tensor).element)
+    }
+
+    fn window_element(
+        &mut self,
+        tensor: TensorId,
+        windowed: &'g Windowed,
+        number: &[i64],
+        coords: &[i64],
+    ) -> Result<Scalar> {
+        let starts =
+            windowed.windows.dims.iter().zip(number).map(|(window, w)| window.offset() + w * window.stride());
+        let local: Vec<i64> = coords.iter().zip(starts).map(|(coord, start)| coord - start).collect();
+        match &windowed.body {
+            WindowBody::Expr(body) => {
+                let place =
+                    Place { global: coords.to_vec(), local, window: number.to_vec(), args: Vec::new() };
+                self.evaluate(body, &place)
+            }
+            WindowBody::Extern { name, args } => {
+                let sizes: Vec<i64> = windowed.windows.dims.iter().map(|window| window.size()).collect();
+                let position: i64 = local.iter().zip(row_major(&sizes)).map(|(at, stride)| at * stride).sum();
+                let key = (tensor, number.to_vec());
+                if !self.windows.contains_key(&key) {
+                    let window = self.host_window(tensor, windowed, name, args, number)?;
+                    self.windows.insert(key.clone(), window);
+                }
+                Ok(self.windows[&key][position as usize])
+            }
+        }
+    }
+
+    fn host_window(
+        &mut self,
+        tensor: TensorId,
+        windowed: &'g Windowed,
+        name: &str,
+        args: &[usize],
+        number: &[i64],
+    ) -> Result<Vec<Scalar>> {
+        let mut takes = Vec::new();
+        for take in args.iter().map(|arg| &windowed.takes[*arg]) {
+            let starts = (0..take.sizes.len()).map(|dim| {
+                let w = take.map[dim].map_or(0, |driver| number[driver]);
+                take.offset[dim] + w * take.stride[dim]
+            });
+            let ranges = starts.zip(&take.sizes).map(|(start, size)| Interval::sized(start, *size));
+            let ranges: Vec<Interval> = ranges.collect::<Result<_, _>>().map_err(|error| error.message)?;
+            let elements = product(&ranges).map(|coords| self.view_element(&take.source, &coords));
+            takes.push(elements.collect::<Result<Vec<_>>>()?);
+        }
+        let sizes: Vec<i64> = windowed.windows.dims.iter().map(|window| window.size()).collect();
+        let element = self.graph.tensor(tensor).element;
+        let window = self.host.call(name, &takes, &sizes, element)?;
+        let expected: i64 = sizes.iter().product();
+        if window.len() as i64 == expected && window.iter().all(|value| value.element() == element.computed())
+        {
+            return Ok(window);
+        }
+        let given = window.first().map_or(element, |value| value.element());
+        Err(format!(
+            "host function `{name}` gave {} elements of `{given}`, but a window has {expected} of `{element}`",
+            window.len()
+        ))
+    }
+
+    fn fold(&mut self, blend: &'g Blend, values: &[Scalar], element: Element) -> Result<Scalar> {
+        let combine =
+            |function| values.iter().fold(blend.init, |old, new| scalar::binary(function, old, *new));
+        Ok(match &blend.kind {
+            BlendKind::Sum => combine(BinaryFn::Add),
+            BlendKind::Product => combine(BinaryFn::Mul),
+            BlendKind::Min => combine(BinaryFn::Min),
+            BlendKind::Max => combine(BinaryFn::Max),
+            BlendKind::First => values.first().copied().unwrap_or(blend.init),
+            BlendKind::Last => values.last().copied().unwrap_or(blend.init),
+            BlendKind::Mean => mean(values, element).unwrap_or(blend.init),
+            BlendKind::Custom(body) => {
+                let mut old = blend.init;
+                for new in values {
+                    old = self.evaluate(body, &Place { args: vec![old, *new], ..Place::default() })?;
+                }
+                old
+            }
+        })
+    }
+
+    /// Does one `set`: all values first, then the writes.
+    fn write(&mut self, target: &View, body: &'g Resolved) -> Result<()> {
+        let dims: Vec<Interval> = target.domain().dims().iter().map(|dim| dim.interval).collect();
+        let mut writes = Vec::new();
+        for coords in product(&dims) {
+            let value = self.evaluate(body, &Place { global: coords.clone(), ..Place::default() })?;
+            if let Target::Base(base) = follow(target, &coords)? {
+                writes.push((base, value));
+            }
+        }
+        for (coords, value) in writes {
+            self.written.insert((target.base, coords), value);
+        }
+        self.known.iter_mut().for_each(HashMap::clear);
+        self.windows.clear();
+        Ok(())
+    }
+
+    fn evaluate(&mut self, resolved: &'g Resolved, place: &Place) -> Result<Scalar> {
+        let mut values = vec![None; resolved.body.len()];
+        let mut bound = vec![0; resolved.body.binders.len()];
+        self.node(&resolved.body, resolved.root, place, &mut bound, &mut values)
+    }
+
+    /// The value of a node; what was worked out before is in `values`.
+    fn node(
+        &mut self,
+        body: &'g Body,
+        id: NodeId,
+        place: &Place,
+        bound: &mut Vec<i64>,
+        values: &mut Vec<Option<Scalar>>,
+    ) -> Result<Scalar> {
+        if let Some(value) = values[id.index()] {
+            return Ok(value);
+        }
+        let node = body.node(id);
+        let element = node.ty.strong().expect("bodies are resolved");
+        let mut arg = |this: &mut Self, id: NodeId| this.node(body, id, place, bound, values);
+        let value = match &node.op {
+            Op::Const(value) => *value,
+            Op::Coord(coord) => Scalar::i64(match coord {
+                Coord::Global(dim) => place.global[*dim as usize],
+                Coord::Local(dim) => place.local[*dim as usize],
+                Coord::Window(dim) => place.window[*dim as usize],
+                Coord::Bound(var) => bound[*var as usize],
+            }),
+            Op::Arg(number) => place.args[*number as usize],
+            Op::Unary(function, a) => scalar::unary(*function, arg(self, *a)?),
+            Op::Binary(function, a, b) => scalar::binary(*function, arg(self, *a)?, arg(self, *b)?),
+            Op::Fma(a, b, c) => scalar::fma(arg(self, *a)?, arg(self, *b)?, arg(self, *c)?),
+            Op::Select(condition, a, b) => {
+                let chosen = if arg(self, *condition)?.is_true() { a } else { b };
+                arg(self, *chosen)?
+            }
+            Op::Cast(a) => arg(self, *a)?.cast(element),
+            Op::Math(function, args) => {
+                let args = args.iter().map(|id| arg(self, *id)).collect::<Result<_>>()?;
+                self.math(*function, element, args)?
+            }
+            Op::Hash(args) => {
+                let args = args.iter().map(|id| Ok(integer(arg(self, *id)?)));
+                let args = args.collect::<Result<Vec<i64>>>()?;
+                Scalar::int(Element::U32, scalar::hash(&args).into())
+            }
+            Op::Read { tensor, coords, .. } => {
+                let coords =
+                    coords.iter().map(|id| Ok(integer(arg(self, *id)?))).collect::<Result<Vec<i64>>>()?;
+                self.element(*tensor, &coords)?
+            }
+            Op::Table(table, coords) => {
+                let coords =
+                    coords.iter().map(|id| Ok(integer(arg(self, *id)?))).collect::<Result<Vec<i64>>>()?;
+                let table = &body.tables[table.index()];
+                let position: i64 =
+                    coords.iter().zip(row_major(&table.shape)).map(|(at, stride)| at * stride).sum();
+                table.values[position as usize]
+            }
+            Op::Reduce { function, vars, body: inner } => {
+                self.reduce(body, *function, vars, *inner, place, bound)?
+            }
+        };
+        values[id.index()] = Some(value);
+        Ok(value)
+    }
+
+    fn math(&mut self, function: MathFn, element: Element, args: Vec<Scalar>) -> Result<Scalar> {
+        let graph = self.graph;
+        let found = graph.math.get(&(function, element));
+        let (body, root) =
+            &**found.ok_or_else(|| format!("`{}` of `{element}` is not there", function.name()))?;
+        let mut values = vec![None; body.len()];
+        let mut bound = vec![0; body.binders.len()];
+        self.node(body, *root, &Place { args, ..Place::default() }, &mut bound, &mut values)
+    }
+
+    /// One accumulator, from the identity, the last variable fastest.
+    fn reduce(
+        &mut self,
+        body: &'g Body,
+        function: ReduceFn,
+        vars: &[u32],
+        inner: NodeId,
+        place: &Place,
+        bound: &[i64],
+    ) -> Result<Scalar> {
+        let ranges = vars.iter().map(|var| {
+            let var = &body.binders[*var as usize];
+            Interval::new(var.lo, var.hi.max(var.lo))
+        });
+        let ranges: Vec<Interval> = ranges.collect::<Result<_, _>>().map_err(|error| error.message)?;
+        let element = body.ty(inner).strong().expect("bodies are resolved");
+        let mut fold = match function {
+            ReduceFn::ArgMin => (Scalar::i64(ranges[0].first()), identity(ReduceFn::Min, element)),
+            ReduceFn::ArgMax => (Scalar::i64(ranges[0].first()), identity(ReduceFn::Max, element)),
+            _ => (identity(function, element), identity(function, element)),
+        };
+        for point in product(&ranges) {
+            let mut bound = bound.to_vec();
+            vars.iter().zip(&point).for_each(|(var, value)| bound[*var as usize] = *value);
+            // Everything may depend on the variables, so nothing worked out outside is reused.
+            let mut values = vec![None; body.len()];
+            fold = self.step(body, function, inner, place, &mut bound, &mut values, fold, point[0])?;
+        }
+        Ok(fold.0)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the state of one step")]
+    fn step(
+        &mut self,
+        body: &'g Body,
+        function: ReduceFn,
+        inner: NodeId,
+        place: &Place,
+        bound: &mut Vec<i64>,
+        values: &mut Vec<Option<Scalar>>,
+        (value, best): (Scalar, Scalar),
+        var: i64,
+    ) -> Result<(Scalar, Scalar)> {
+        if let (ReduceFn::Sum, Op::Binary(BinaryFn::Mul, a, b)) = (function, &body.node(inner).op)
+            && body.ty(inner).is_float()
+        {
+            let a = self.node(body, *a, place, bound, values)?;
+            let b = self.node(body, *b, place, bound, values)?;
+            return Ok((scalar::fma(a, b, value), best));
+        }
+        let next = self.node(body, inner, place, bound, values)?;
+        let keep = |beats| {
+            if scalar::binary(beats, next, best).is_true() { (Scalar::i64(var), next) } else { (value, best) }
+        };
+        Ok(match function {
+            ReduceFn::Sum => (scalar::binary(BinaryFn::Add, value, next), best),
+            ReduceFn::Product => (scalar::binary(BinaryFn::Mul, value, next), best),
+            ReduceFn::Min => (scalar::binary(BinaryFn::Min, value, next), best),
+            ReduceFn::Max => (scalar::binary(BinaryFn::Max, value, next), best),
+            ReduceFn::Any => (scalar::binary(BinaryFn::Or, value, next), best),
+            ReduceFn::All => (scalar::binary(BinaryFn::And, value, next), best),
+            ReduceFn::ArgMin => keep(BinaryFn::Lt),
+            ReduceFn::ArgMax => keep(BinaryFn::Gt),
+        })
+    }
+}
+
+fn integer(value: Scalar) -> i64 {
+    value.as_int().unwrap_or_default() as i64
+}
+
+/// What comes back after a value was stored: f16 rounds.
+fn stored(value: Scalar, element: Element) -> Scalar {
+    if element == Element::F16 { scalar::unary(UnaryFn::RoundF16, value) } else { value }
+}
+
+/// The sum divided by the count; integers floor, f16 divides in f32.
+fn mean(values: &[Scalar], element: Element) -> Option<Scalar> {
+    let sum = values.iter().copied().reduce(|a, b| scalar::binary(BinaryFn::Add, a, b))?;
+    let count = Scalar::i64(values.len() as i64).cast(element);
+    let divide = if element.is_float() { BinaryFn::Div } else { BinaryFn::FloorDiv };
+    Some(scalar::binary(divide, sum, count))
+}
+
+/// The windows that cover a coordinate and lie inside the domain.
+fn covering(window: Window, domain: Interval, coord: i64) -> Result<Interval> {
+    let inside = window.inside(domain).map_err(|error| error.to_string())?;
+    let covering = window.covering(coord).map_err(|error| error.to_string())?;
+    Ok(covering.intersect(inside))
+}
+
+/// Every point of a box, the last coordinate fastest.
+fn product(ranges: &[Interval]) -> impl Iterator<Item = Vec<i64>> + use<> {
+    let ranges = ranges.to_vec();
+    let empty = ranges.iter().any(|range| range.is_empty());
+    let mut next: Option<Vec<i64>> = (!empty).then(|| ranges.iter().map(|range| range.first()).collect());
+    std::iter::from_fn(move || {
+        let point = next.clone()?;
+        next = after(&point, &ranges);
+        Some(point)
+    })
+}
+
+fn after(point: &[i64], ranges: &[Interval]) -> Option<Vec<i64>> {
+    let mut next = point.to_vec();
+    for dim in (0..next.len()).rev() {
+        if next[dim] < ranges[dim].last() {
+            next[dim] += 1;
+            return Some(next);
+        }
+        next[dim] = ranges[dim].first();
+    }
+    None
+}
+
+/// Where a coordinate of a view leads.
+enum Target {
+    Base(Vec<i64>),
+    Value(Scalar),
+}
+
+fn follow(view: &View, coords: &[i64]) -> Result<Target> {
+    let mut coords = coords.to_vec();
+    for step in view.steps() {
+        coords = match step {
+            Step::Map(map) => mapped(map, &coords)?,
+            Step::Flat { strides, offset, storage, .. } => {
+                let position =
+                    offset + strides.iter().zip(&coords).map(|(stride, at)| stride * at).sum::<i64>();
+                let shape: Vec<i64> = storage.iter().map(|range| range.len().unwrap_or(1)).collect();
+                let places = storage.iter().zip(&shape).zip(row_major(&shape));
+                places
+                    .map(|((range, len), stride)| {
+                        range.first() + position.div_euclid(stride).rem_euclid(*len)
+                    })
+                    .collect()
+            }
+            Step::Boundary { kinds, bounds } => {
+                let dims = coords.iter().zip(kinds).zip(bounds);
+                dims.map(|((coord, kind), bounds)| kind.map_or(*coord, |kind| folded(kind, *bounds, *coord)))
+                    .collect()
+            }
+            Step::Mask { bounds, value } => {
+                if coords.iter().zip(bounds).any(|(coord, bounds)| !bounds.contains(*coord)) {
+                    return Ok(Target::Value(*value));
+                }
+                coords
+            }
+        };
+    }
+    Ok(Target::Base(coords))
+}
+
+fn mapped(map: &Transform, coords: &[i64]) -> Result<Vec<i64>> {
+    let output =
+        |output: &OutputMap| match output {
+            OutputMap::Affine(affine) => Ok(affine.offset()
+                + affine.terms().iter().map(|term| term.stride * coords[term.dim]).sum::<i64>()),
+            OutputMap::Array(array) => {
+                let dims = coords.iter().zip(map.domain().dims());
+                let place: Vec<i64> = dims.map(|(coord, dim)| coord - dim.interval.first()).collect();
+                let entry = array.array.get(&place).ok_or("a coordinate outside an index array")?;
+                Ok(array.offset + array.stride * entry)
+            }
+        };
+    map.outputs().iter().map(output).collect()
+}
+
+/// A coordinate folded into `bounds`, walking back and forth by definition.
+fn folded(kind: Boundary, bounds: Interval, coord: i64) -> i64 {
+    let (lo, hi) = (bounds.lower(), bounds.upper());
+    match (kind, lo, hi) {
+        (Boundary::Clamp, lo, hi) => {
+            let raised = lo.map_or(coord, |lo| coord.max(lo));
+            hi.map_or(raised, |hi| raised.min(hi - 1))
+        }
+        (Boundary::Wrap, Some(lo), Some(hi)) => lo + (coord - lo).rem_euclid(hi - lo),
+        (Boundary::Mirror, Some(lo), Some(hi)) => {
+            let phase = (coord - lo).rem_euclid(2 * (hi - lo));
+            lo + if phase < hi - lo { phase } else { 2 * (hi - lo) - 1 - phase }
+        }
+        (Boundary::Reflect, Some(lo), Some(hi)) if hi - lo == 1 => lo,
+        (Boundary::Reflect, Some(lo), Some(hi)) => {
+            let phase = (coord - lo).rem_euclid(2 * (hi - lo - 1));
+            lo + if phase < hi - lo { phase } else { 2 * (hi - lo - 1) - phase }
+        }
+        (Boundary::Mirror, Some(lo), None) if coord < lo => 2 * lo - 1 - coord,
+        (Boundary::Reflect, Some(lo), None) if coord < lo => 2 * lo - coord,
+        (Boundary::Mirror, None, Some(hi)) if coord >= hi => 2 * hi - 1 - coord,
+        (Boundary::Reflect, None, Some(hi)) if coord >= hi => 2 * hi - 2 - coord,
+        (Boundary::Wrap | Boundary::Mirror | Boundary::Reflect, _, _) => coord,
+    }
+}
