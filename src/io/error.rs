@@ -1,0 +1,133 @@
+//! What went wrong with a file -> one line that names it.
+//!
+//! ```text
+//! `hills.npy` holds f64[3, 4], but the declaration says f32[3, 4]
+//! `map.png` cannot be written: no space left on device
+//! ```
+
+use crate::graph::types::Element;
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// Why a file could not be read or written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoError {
+    /// One line that names the file, in the style of all messages.
+    pub message: String,
+    /// What to do about it, beginning with a verb.
+    pub help: Option<String>,
+}
+
+/// The same before the file's name is known: a predicate such as "ends early".
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// The system says no.
+    System(io::Error),
+    /// The file, or what is asked of it, is wrong.
+    Wrong {
+        /// Follows the name of the file.
+        predicate: String,
+        /// As in [`IoError`].
+        help: Option<String>,
+    },
+}
+
+/// What the parts of this module return.
+pub(super) type Result<T> = std::result::Result<T, Fault>;
+
+/// A fault without a help line.
+pub(super) fn fault(predicate: impl Into<String>) -> Fault {
+    Fault::Wrong { predicate: predicate.into(), help: None }
+}
+
+impl Fault {
+    /// Adds what to do about it.
+    pub(super) fn help(self, text: impl Into<String>) -> Fault {
+        match self {
+            Fault::Wrong { predicate, .. } => Fault::Wrong { predicate, help: Some(text.into()) },
+            Fault::System(_) => self,
+        }
+    }
+
+    /// The fault while reading `path`.
+    pub(super) fn reading(self, path: &Path) -> IoError {
+        self.named(path, "read")
+    }
+
+    /// The fault while writing `path`.
+    pub(super) fn writing(self, path: &Path) -> IoError {
+        self.named(path, "written")
+    }
+
+    fn named(self, path: &Path, done: &str) -> IoError {
+        let name = shown(path);
+        match self {
+            Fault::Wrong { predicate, help } => IoError { message: format!("{name} {predicate}"), help },
+            Fault::System(error) => {
+                IoError { message: format!("{name} cannot be {done}: {}", why(&error)), help: None }
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        Fault::System(error)
+    }
+}
+
+/// The path in backticks; what would not print is escaped.
+fn shown(path: &Path) -> String {
+    let text: String = path.to_string_lossy().chars().flat_map(visible).collect();
+    format!("`{text}`")
+}
+
+fn visible(c: char) -> Box<dyn Iterator<Item = char>> {
+    if c.is_control() { Box::new(c.escape_default()) } else { Box::new(std::iter::once(c)) }
+}
+
+/// The reason in our words where they are clearer, else the system's without its number.
+fn why(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::UnexpectedEof => "it ends early".to_owned(),
+        io::ErrorKind::StorageFull => "no space left on the disk".to_owned(),
+        _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
+    }
+}
+
+/// `f32[3, 4]`: an array's type as messages show it.
+pub(super) fn array_type(element: Element, shape: &[i64]) -> String {
+    format!("{element}{shape:?}")
+}
+
+impl fmt::Display for IoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for IoError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(fault: Fault, message: &str, help: Option<&str>) {
+        let error = fault.reading(Path::new("a\nb.npy"));
+        assert_eq!((error.to_string().as_str(), error.help.as_deref()), (message, help));
+    }
+
+    #[test]
+    fn messages_name_the_file_in_one_line() {
+        check(fault("ends early"), "`a\\nb.npy` ends early", None);
+        check(fault("ends early").help("write it again"), "`a\\nb.npy` ends early", Some("write it again"));
+        let system = io::Error::from(io::ErrorKind::NotFound);
+        check(system.into(), "`a\\nb.npy` cannot be read: there is no such file", None);
+        let system = io::Error::from_raw_os_error(21);
+        check(system.into(), "`a\\nb.npy` cannot be read: is a directory", None);
+    }
+}
