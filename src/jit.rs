@@ -1,0 +1,216 @@
+//! The Cranelift engine: kernels in, machine code out.
+//!
+//! ```text
+//! compile([k0, k1]) -> Module;  module.call(1, args, buffers) runs the code of k1
+//! ```
+//!
+//! A kernel becomes `extern "C" fn(args: *const i64, buffers: *const *mut u8)`. Its results are those of
+//! [`execute`](crate::loops::execute), bit for bit. Nothing in it traps and nothing in it is called: no library
+//! functions, no symbols. This is the only place that names Cranelift, and the only one with `unsafe`.
+//!
+//! From the inside out: [`code`] is instructions on scalars and registers alike; [`ints`], [`divide`], [`floats`] and
+//! [`half`] the arithmetic in them; [`lanes`] how a value of the loop IR lies in registers; [`arithmetic`], [`casts`],
+//! [`wide`] and [`memory`] what its operations make of that; [`emit`] and [`control`] the statements and loops around it.
+#![allow(unsafe_code)]
+
+mod arithmetic;
+mod casts;
+mod code;
+mod control;
+mod divide;
+mod emit;
+mod floats;
+mod half;
+mod ints;
+mod lanes;
+mod memory;
+mod target;
+mod wide;
+
+use crate::graph::scalar::Scalar;
+use crate::loops::execute::write_element;
+use crate::loops::ir::Kernel;
+use crate::loops::verify::verify;
+use cranelift_codegen::control::ControlPlane;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{
+    AbiParam, ExternalName, Function, GlobalValue, GlobalValueData, UserExternalName, UserFuncName,
+};
+use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::{Context, FinalizedRelocTarget};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{DataDescription, DataId, FuncId, Module as _};
+use std::sync::OnceLock;
+
+/// What to check while compiling.
+#[derive(Clone, Debug)]
+pub struct JitOptions {
+    /// Check the CLIF of every kernel; costs about a third of the time.
+    pub verifier: bool,
+    /// Check the work of the register allocator; for tests.
+    pub regalloc_checker: bool,
+}
+
+impl Default for JitOptions {
+    fn default() -> Self {
+        JitOptions { verifier: cfg!(debug_assertions), regalloc_checker: false }
+    }
+}
+
+/// The machine code of the kernels of one program; dropping it frees the code.
+pub struct Module {
+    kernels: Vec<Compiled>,
+    isa: OwnedTargetIsa,
+    /// Keeps the code that `kernels` point to.
+    _memory: CodeMemory,
+}
+
+type Entry = unsafe extern "C" fn(*const i64, *const *mut u8);
+
+struct Compiled {
+    entry: Entry,
+    args: usize,
+    buffers: usize,
+    function: Function,
+    clif: OnceLock<String>,
+}
+
+/// Frees what Cranelift has allocated, which its own `Drop` does not.
+struct CodeMemory(Option<JITModule>);
+
+impl Drop for CodeMemory {
+    fn drop(&mut self) {
+        if let Some(module) = self.0.take() {
+            // SAFETY: the entries are kept beside this memory and called only through `Module::call`, which borrows
+            // both; so no code of the module runs now or later.
+            unsafe { module.free_memory() }
+        }
+    }
+}
+
+// SAFETY: after `compile`, the Cranelift module inside is not touched until it is dropped, and that takes the only
+// owner; the code itself is immutable, and each call works on the memory that its caller hands in.
+unsafe impl Send for Module {}
+// SAFETY: as above; nothing behind `&Module` changes, but for a `OnceLock`.
+unsafe impl Sync for Module {}
+
+/// Compiles the kernels of a program.
+///
+/// Fails if a kernel breaks a law of the loop IR, or if this processor lacks an instruction that the code needs.
+pub fn compile(kernels: &[Kernel], options: &JitOptions) -> Result<Module, String> {
+    kernels.iter().try_for_each(verify)?;
+    let isa = target::isa(options)?;
+    let builder = JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
+    let mut memory = CodeMemory(Some(JITModule::new(builder)));
+    let module = memory.0.as_mut().expect("just made");
+    let defined: Result<Vec<_>, String> = kernels.iter().map(|kernel| define(module, kernel)).collect();
+    let defined = defined?;
+    module.finalize_definitions().map_err(|error| error.to_string())?;
+    let finish = |(kernel, (id, function)): (&Kernel, (FuncId, Function))| {
+        // SAFETY: the function was defined with the signature of `Entry`: two pointers, nothing back.
+        let entry = unsafe { std::mem::transmute::<*const u8, Entry>(module.get_finalized_function(id)) };
+        let (args, buffers) = (kernel.args.len(), kernel.buffers.len());
+        Compiled { entry, args, buffers, function, clif: OnceLock::new() }
+    };
+    let kernels = kernels.iter().zip(defined).map(finish).collect();
+    Ok(Module { kernels, isa, _memory: memory })
+}
+
+/// Adds the code of a kernel; gives its CLIF, too.
+fn define(module: &mut JITModule, kernel: &Kernel) -> Result<(FuncId, Function), String> {
+    let failed = |error: String| format!("kernel `{}`: {error}", kernel.name);
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(I64), AbiParam::new(I64)]);
+    let id = module.declare_anonymous_function(&signature).map_err(|error| failed(error.to_string()))?;
+    let mut context = Context::new();
+    context.func = Function::with_name_signature(UserFuncName::user(0, id.as_u32()), signature);
+    let mut tables = Vec::new();
+    for table in &kernel.tables {
+        let data = define_table(module, table).map_err(failed)?;
+        tables.push(table_address(&mut context.func, data));
+    }
+    let mut scratch = FunctionBuilderContext::new();
+    let builder = FunctionBuilder::new(&mut context.func, &mut scratch);
+    emit::emit(builder, kernel, tables, module.target_config());
+    let function = context.func.clone();
+    module
+        .define_function_with_control_plane(id, &mut context, &mut ControlPlane::default())
+        .map_err(|error| failed(format!("{error:?}")))?;
+    match library_call(&context) {
+        Some(name) => Err(failed(format!("needs the library function `{name}`"))),
+        None => Ok((id, function)),
+    }
+}
+
+/// A function that the code would call, which is none of ours.
+fn library_call(context: &Context) -> Option<String> {
+    let relocations = context.compiled_code()?.buffer.relocs();
+    relocations.iter().find_map(|relocation| match &relocation.target {
+        FinalizedRelocTarget::ExternalName(ExternalName::LibCall(call)) => Some(call.to_string()),
+        _ => None,
+    })
+}
+
+fn define_table(module: &mut JITModule, table: &[Scalar]) -> Result<DataId, String> {
+    let mut bytes = Vec::new();
+    for entry in table {
+        let (element, start) = (entry.element(), bytes.len());
+        bytes.resize(start + element.bytes() as usize, 0);
+        write_element(element, *entry, &mut bytes[start..]);
+    }
+    let mut description = DataDescription::new();
+    description.define(bytes.into_boxed_slice());
+    description.set_align(16);
+    let id = module.declare_anonymous_data(false, false).map_err(|error| error.to_string())?;
+    module.define_data(id, &description).map_err(|error| error.to_string())?;
+    Ok(id)
+}
+
+/// The address of a table, as 64 bits in the code: tables may lie further away than 32 bits reach.
+fn table_address(function: &mut Function, data: DataId) -> GlobalValue {
+    let name = UserExternalName { namespace: 1, index: data.as_u32() };
+    let name = ExternalName::user(function.declare_imported_user_function(name));
+    function.create_global_value(GlobalValueData::Symbol {
+        name,
+        offset: 0.into(),
+        colocated: false,
+        tls: false,
+    })
+}
+
+impl Module {
+    /// Runs a kernel.
+    ///
+    /// # Panics
+    ///
+    /// If the kernel takes another number of arguments or buffers.
+    ///
+    /// # Safety
+    ///
+    /// Every offset that the kernel computes from `args` must lie inside its buffer, no buffer that it writes may
+    /// overlap another, and nobody else may write to any of them, or read those it writes, until the call is over.
+    pub unsafe fn call(&self, kernel: usize, args: &[i64], buffers: &[*mut u8]) {
+        let compiled = &self.kernels[kernel];
+        assert_eq!((args.len(), buffers.len()), (compiled.args, compiled.buffers), "arguments and buffers");
+        // SAFETY: the code reads as many arguments and pointers as the kernel has, which was just checked; the rest
+        // is the promise of the caller.
+        unsafe { (compiled.entry)(args.as_ptr(), buffers.as_ptr()) }
+    }
+
+    /// The CLIF of a kernel, before optimisation.
+    pub fn clif(&self, kernel: usize) -> &str {
+        let compiled = &self.kernels[kernel];
+        compiled.clif.get_or_init(|| compiled.function.display().to_string())
+    }
+
+    /// The machine code of a kernel as text; compiles it once more.
+    pub fn asm(&self, kernel: usize) -> String {
+        let mut context = Context::for_function(self.kernels[kernel].function.clone());
+        context.set_disasm(true);
+        match context.compile(&*self.isa, &mut ControlPlane::default()) {
+            Ok(code) => code.vcode.clone().unwrap_or_default(),
+            Err(error) => format!("{:?}", error.inner),
+        }
+    }
+}

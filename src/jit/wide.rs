@@ -1,0 +1,109 @@
+//! Conversions between four 64-bit integers and four floats, for which there are no instructions.
+//!
+//! ```text
+//! x: i64 in -2^50..2^50    bits of 1.5 * 2^52, plus x, as an f64, minus 1.5 * 2^52: exactly x
+//! y: f64 in -2^50..2^50    y rounded toward 0, plus 1.5 * 2^52, as bits, minus those of 1.5 * 2^52: exactly y
+//! ```
+//!
+//! Coordinates are that small but for a few, so the code looks at its four lanes and converts them at once if they
+//! are, and one by one if not. Both ways give the same bits.
+
+use super::casts::{cast_scalar, demote, promote};
+use super::code::Code;
+use super::lanes::{Val, lane_type};
+use crate::graph::types::Element;
+use cranelift_codegen::ir::condcodes::FloatCC;
+use cranelift_codegen::ir::types::{F32, F64X2};
+use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
+
+/// 1.5 * 2^52, whose last place is worth 1.
+const MAGIC: f64 = 6_755_399_441_055_744.0;
+/// What is smaller than `2 ^ NEAR` is converted at once.
+const NEAR: u32 = 50;
+
+/// Integers of 64 bits to f32 or f64.
+pub(super) fn to_floats(code: &mut Code<'_>, from: Element, to: Element, ints: Val) -> Val {
+    let far = ints.map(|part| far_int(code, from, part));
+    let near = |code: &mut Code<'_>| {
+        let doubles = ints.map(|part| near_to_double(code, part));
+        if lane_type(to) == F32 { demote(code, doubles) } else { doubles }
+    };
+    unless(code, far, near, |code| each_lane(code, from, to, ints))
+}
+
+/// f32 or f64 to integers of 64 bits.
+pub(super) fn to_ints(code: &mut Code<'_>, from: Element, to: Element, floats: Val) -> Val {
+    let doubles = if lane_type(from) == F32 { promote(code, floats) } else { floats };
+    let far = doubles.map(|part| far_double(code, to, part));
+    let near = |code: &mut Code<'_>| doubles.map(|part| near_to_int(code, part));
+    unless(code, far, near, |code| each_lane(code, from, to, floats))
+}
+
+/// Converts lane by lane.
+pub(super) fn each_lane(code: &mut Code<'_>, from: Element, to: Element, val: Val) -> Val {
+    let scalars = code.scalars(val).map(|scalar| cast_scalar(code, from, to, scalar));
+    code.lanes_of(scalars)
+}
+
+/// Something other than 0 in lanes that are not near.
+fn far_int(code: &mut Code<'_>, from: Element, part: Value) -> Value {
+    let shifted = if from.is_signed() { code.add_with(part, 1 << NEAR) } else { part };
+    code.shift_right(shifted, NEAR + 1)
+}
+
+/// The mask of lanes that are not near, or below what an unsigned integer holds, or NaN.
+fn far_double(code: &mut Code<'_>, to: Element, part: Value) -> Value {
+    let (size, end) = (code.ins().fabs(part), code.float(F64X2, 2f64.powi(NEAR as i32)));
+    let mut near = code.compare_floats(FloatCC::LessThan, size, end);
+    if !to.is_signed() {
+        let zero = code.float(F64X2, 0.0);
+        let held = code.compare_floats(FloatCC::GreaterThanOrEqual, part, zero);
+        near = code.ins().band(near, held);
+    }
+    code.negate(near)
+}
+
+fn near_to_double(code: &mut Code<'_>, part: Value) -> Value {
+    let sum = code.add_with(part, MAGIC.to_bits());
+    let (sum, magic) = (code.bits_as_floats(sum), code.float(F64X2, MAGIC));
+    code.ins().fsub(sum, magic)
+}
+
+fn near_to_int(code: &mut Code<'_>, part: Value) -> Value {
+    let (whole, magic) = (code.ins().trunc(part), code.float(F64X2, MAGIC));
+    let sum = code.ins().fadd(whole, magic);
+    let sum = code.bits_as_ints(sum);
+    code.add_with(sum, MAGIC.to_bits().wrapping_neg())
+}
+
+/// `near`, unless a lane of `far` is not 0; then `otherwise`. Both have the same registers.
+fn unless<'f>(
+    code: &mut Code<'f>,
+    far: Val,
+    near: impl FnOnce(&mut Code<'f>) -> Val,
+    otherwise: impl FnOnce(&mut Code<'f>) -> Val,
+) -> Val {
+    let [first, second, done] = [(); 3].map(|()| code.builder.create_block());
+    let some = far.parts().into_iter().reduce(|a, b| code.ins().bor(a, b)).expect("lanes have parts");
+    let some = code.ins().vany_true(some);
+    code.ins().brif(some, second, &[], first, &[]);
+
+    code.builder.set_cold_block(second);
+    code.builder.switch_to_block(second);
+    let args = block_args(otherwise(code));
+    code.ins().jump(done, &args);
+
+    code.builder.switch_to_block(first);
+    let lanes = near(code);
+    let params = lanes.map(|part| {
+        let ty = code.ty(part);
+        code.builder.append_block_param(done, ty)
+    });
+    code.ins().jump(done, &block_args(lanes));
+    code.builder.switch_to_block(done);
+    params
+}
+
+fn block_args(val: Val) -> Vec<BlockArg> {
+    val.parts().into_iter().map(BlockArg::Value).collect()
+}

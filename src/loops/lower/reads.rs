@@ -1,0 +1,106 @@
+//! Reads: the offset of an element, what moves along the row apart from what does not.
+//!
+//! ```text
+//! a[y - 1, 2 * x + 3]      (y - 1 - a.y) * a.pitch + (3 - a.x)   once per row,   + 2 * x   along it
+//! ```
+
+use super::{Bound, Lowerer, Source};
+use crate::access::linear::{Atom, Linear};
+use crate::graph::body::{NodeId, TensorId};
+use crate::graph::scalar::BinaryFn;
+use crate::graph::types::Element;
+use crate::loops::ir::{BufferId, ValueId};
+
+impl Lowerer<'_> {
+    pub(super) fn read(
+        &mut self,
+        source: &Source<'_>,
+        id: NodeId,
+        tensor: TensorId,
+        bound: &Bound,
+    ) -> ValueId {
+        let access = source.access.expect("only a tensor's own body reads");
+        let read = access.reads.iter().find(|read| read.read == id).expect("every read has an access");
+        let buffer =
+            self.sources.iter().position(|known| *known == tensor).expect("every source has a buffer");
+        let guarded = !read.conditions.iter().all(|condition| self.conditions.contains(condition));
+        let mut parts = Vec::new();
+        for (dim, form) in read.map.iter().enumerate() {
+            self.place(source, buffer, dim, form, guarded, bound, &mut parts);
+        }
+        let offset = self.sum(parts);
+        self.builder.load(BufferId(buffer as u32), offset, self.arms)
+    }
+
+    /// The parts of the offset along one dimension: what moves with the row apart from what does not.
+    #[expect(clippy::too_many_arguments, reason = "the state of one read")]
+    fn place(
+        &mut self,
+        source: &Source<'_>,
+        buffer: usize,
+        dim: usize,
+        form: &Linear,
+        guarded: bool,
+        bound: &Bound,
+        parts: &mut Vec<ValueId>,
+    ) {
+        if guarded {
+            let terms = self.terms(source, form, bound);
+            let coord = self.sum(terms);
+            let inside = self.clamped_place(buffer, dim, coord);
+            parts.push(self.scaled_place(buffer, dim, inside));
+            return;
+        }
+        let terms = self.terms(source, form, bound);
+        let row = self.vars.len();
+        let (moving, still): (Vec<_>, Vec<_>) =
+            terms.into_iter().partition(|term| self.builder.home(*term) >= row.max(1));
+        let still = self.sum(still);
+        parts.push(self.scaled_place(buffer, dim, still));
+        for term in moving {
+            let pitch = self.pitch(buffer, dim);
+            parts.push(self.builder.binary(BinaryFn::Mul, term, pitch));
+        }
+    }
+
+    /// A coordinate moved into the buffer's box: the value read there is not used.
+    fn clamped_place(&mut self, buffer: usize, dim: usize, coord: ValueId) -> ValueId {
+        let origin = self.layout.origin(buffer, dim);
+        let (first, end) = (self.builder.arg(origin), self.builder.arg(origin + 1));
+        let one = self.builder.int(1);
+        let last = self.builder.binary(BinaryFn::Sub, end, one);
+        let raised = self.builder.binary(BinaryFn::Max, coord, first);
+        self.builder.binary(BinaryFn::Min, raised, last)
+    }
+
+    /// The terms of a linear form, the constant one included.
+    fn terms(&mut self, source: &Source<'_>, form: &Linear, bound: &Bound) -> Vec<ValueId> {
+        let mut terms = vec![self.builder.int(form.offset)];
+        for (atom, factor) in &form.terms {
+            let value = match atom {
+                Atom::Coord(coord) => self.coord(*coord, bound),
+                Atom::Node(id) => {
+                    let value = self.node(source, *id, bound);
+                    self.builder.cast(value, Element::I64)
+                }
+                Atom::Floor(floor) => {
+                    let floor = &source.access.expect("forms come with accesses").floors[*floor as usize];
+                    let inside = self.terms(source, &floor.form, bound);
+                    let inside = self.sum(inside);
+                    let by = self.builder.int(floor.by);
+                    self.builder.binary(BinaryFn::FloorDiv, inside, by)
+                }
+            };
+            let factor = self.builder.int(*factor);
+            terms.push(self.builder.binary(BinaryFn::Mul, value, factor));
+        }
+        terms
+    }
+
+    /// Adds up values, those of outer blocks first, so that partial sums stay outside.
+    fn sum(&mut self, mut terms: Vec<ValueId>) -> ValueId {
+        terms.sort_by_key(|term| self.builder.home(*term));
+        let zero = self.builder.int(0);
+        terms.into_iter().fold(zero, |sum, term| self.builder.binary(BinaryFn::Add, sum, term))
+    }
+}

@@ -1,0 +1,160 @@
+//! Reductions: unrolled when short, else a loop that carries the accumulator, as far out as its body allows.
+
+use super::{Bound, Lowerer, Source};
+use crate::graph::body::{self, Coord, NodeId, ReduceFn};
+use crate::graph::evaluate::identity;
+use crate::graph::scalar::{BinaryFn, Scalar};
+use crate::loops::ir::{LoopKind, ValueId};
+use std::collections::{BTreeSet, HashMap};
+
+/// Reductions of at most this many steps and operations in all are unrolled.
+const MAX_UNROLLED_STEPS: i64 = 128;
+const MAX_UNROLLED_OPERATIONS: i64 = 4_096;
+
+/// What is reduced.
+#[derive(Clone, Copy)]
+struct Reduction<'r, 's> {
+    source: &'r Source<'s>,
+    function: ReduceFn,
+    /// The first variable, whose value argmin and argmax give.
+    var: u32,
+    inner: NodeId,
+}
+
+impl Lowerer<'_> {
+    pub(super) fn reduce(
+        &mut self,
+        source: &Source<'_>,
+        function: ReduceFn,
+        vars: &[u32],
+        inner: NodeId,
+        bound: &Bound,
+    ) -> ValueId {
+        let element = source.body.ty(inner).strong().expect("bodies are resolved");
+        let first = source.body.binders[vars[0] as usize].lo;
+        let start = match function {
+            ReduceFn::ArgMin => vec![Scalar::i64(first), identity(ReduceFn::Min, element)],
+            ReduceFn::ArgMax => vec![Scalar::i64(first), identity(ReduceFn::Max, element)],
+            _ => vec![identity(function, element)],
+        };
+        let state: Vec<ValueId> = start.into_iter().map(|value| self.builder.number(value)).collect();
+        let lengths =
+            vars.iter().map(|var| &source.body.binders[*var as usize]).map(|var| (var.hi - var.lo).max(0));
+        let steps = lengths.fold(1i64, i64::saturating_mul);
+        if steps == 0 {
+            return state[0];
+        }
+        let reduction = Reduction { source, function, var: vars[0], inner };
+        if steps <= MAX_UNROLLED_STEPS
+            && steps.saturating_mul(self.weight(source, inner)) <= MAX_UNROLLED_OPERATIONS
+        {
+            return self.unrolled(&reduction, vars, bound, state)[0];
+        }
+        let depth = self.depth_of(source, inner, bound).max(self.arms);
+        let inner_scopes = self.scopes.split_off(depth + 1);
+        let inner_blocks = self.builder.set_aside(depth);
+        let result = self.looped(&reduction, vars, bound, state)[0];
+        self.builder.put_back(inner_blocks);
+        self.scopes.extend(inner_scopes);
+        result
+    }
+
+    /// How many operations a step takes, roughly.
+    fn weight(&self, source: &Source<'_>, inner: NodeId) -> i64 {
+        let mut stack = vec![inner];
+        let mut seen = BTreeSet::from([inner]);
+        while let Some(id) = stack.pop() {
+            let args = source.body.node(id).op.args();
+            stack.extend(args.into_iter().filter(|arg| seen.insert(*arg)));
+        }
+        seen.len() as i64
+    }
+
+    /// The deepest block of the box whose variable a node depends on.
+    fn depth_of(&self, source: &Source<'_>, id: NodeId, bound: &Bound) -> usize {
+        let mut stack = vec![id];
+        let mut seen = BTreeSet::from([id]);
+        let mut depth = 0;
+        while let Some(id) = stack.pop() {
+            let op = &source.body.node(id).op;
+            match op {
+                body::Op::Coord(Coord::Global(dim) | Coord::Local(dim)) => {
+                    depth = depth.max(*dim as usize + 1)
+                }
+                body::Op::Coord(Coord::Bound(var)) => {
+                    depth = depth.max(bound.get(var).map_or(0, |value| self.builder.home(*value)));
+                }
+                body::Op::Arg(number) => depth = depth.max(self.builder.home(source.args[*number as usize])),
+                _ => {}
+            }
+            stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
+        }
+        depth
+    }
+
+    fn unrolled(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        vars: &[u32],
+        bound: &Bound,
+        mut state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
+        let Some((var, rest)) = vars.split_first() else { return self.step(reduction, bound, state) };
+        let binder = &reduction.source.body.binders[*var as usize];
+        for value in binder.lo..binder.hi {
+            let mut bound = bound.clone();
+            bound.insert(*var, self.builder.int(value));
+            state = self.unrolled(reduction, rest, &bound, state);
+        }
+        state
+    }
+
+    fn looped(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        vars: &[u32],
+        bound: &Bound,
+        state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
+        let Some((var, rest)) = vars.split_first() else { return self.step(reduction, bound, state) };
+        let binder = &reduction.source.body.binders[*var as usize];
+        let (lo, hi) = (self.builder.int(binder.lo), self.builder.int(binder.hi));
+        let (open, carried) = self.builder.open_loop(LoopKind::Serial, lo, hi, &state);
+        self.scopes.push(HashMap::new());
+        let mut bound = bound.clone();
+        bound.insert(*var, open.var);
+        let next = self.looped(reduction, rest, &bound, carried);
+        self.scopes.pop();
+        self.builder.close_loop(open, &next)
+    }
+
+    /// One step: the state after the next value.
+    fn step(&mut self, reduction: &Reduction<'_, '_>, bound: &Bound, state: Vec<ValueId>) -> Vec<ValueId> {
+        let Reduction { source, function, inner, var } = *reduction;
+        if let (ReduceFn::Sum, body::Op::Binary(BinaryFn::Mul, a, b)) =
+            (function, &source.body.node(inner).op)
+            && source.body.ty(inner).is_float()
+        {
+            let (a, b) = (self.node(source, *a, bound), self.node(source, *b, bound));
+            return vec![self.builder.fma(a, b, state[0])];
+        }
+        let next = self.node(source, inner, bound);
+        let combine = match function {
+            ReduceFn::Sum => BinaryFn::Add,
+            ReduceFn::Product => BinaryFn::Mul,
+            ReduceFn::Min => BinaryFn::Min,
+            ReduceFn::Max => BinaryFn::Max,
+            ReduceFn::Any => BinaryFn::Or,
+            ReduceFn::All => BinaryFn::And,
+            ReduceFn::ArgMin | ReduceFn::ArgMax => {
+                let beats = if function == ReduceFn::ArgMin { BinaryFn::Lt } else { BinaryFn::Gt };
+                let better = self.builder.binary(beats, next, state[1]);
+                return vec![
+                    self.builder.select(better, bound[&var], state[0]),
+                    self.builder.select(better, next, state[1]),
+                ];
+            }
+        };
+        vec![self.builder.binary(combine, state[0], next)]
+    }
+}

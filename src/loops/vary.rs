@@ -1,0 +1,109 @@
+//! Which values differ from one step of their row to the next.
+//!
+//! ```text
+//! row v2 in v0..v1
+//!   v3: i64 = mul v2 v0      varies: it depends on the variable of the row
+//!   v4: i64 = add v0 v1      does not: one scalar serves all lanes
+//! ```
+
+use super::ir::{Block, For, Kernel, LoopKind, Op, Statement, ValueId};
+
+/// For each value, whether it varies along the row that it stands in; outside of rows nothing does.
+pub fn varying(kernel: &Kernel) -> Vec<bool> {
+    let mut varies = Varies { kernel, values: vec![false; kernel.values.len()], changed: true };
+    while varies.changed {
+        // What a loop carries may depend on what comes later in its body.
+        varies.changed = false;
+        varies.block(&kernel.body);
+    }
+    varies.values
+}
+
+struct Varies<'k> {
+    kernel: &'k Kernel,
+    values: Vec<bool>,
+    changed: bool,
+}
+
+impl Varies<'_> {
+    fn block(&mut self, block: &Block) {
+        for statement in &block.statements {
+            match statement {
+                Statement::Let(id) => self.computed(*id),
+                Statement::For(looped) => self.looped(looped),
+                Statement::If(choice) => {
+                    self.block(&choice.then);
+                    self.block(&choice.otherwise);
+                    for (result, then, otherwise) in &choice.results {
+                        self.follow(*result, &[*then, *otherwise]);
+                    }
+                }
+                Statement::Store(..) => {}
+            }
+        }
+    }
+
+    fn computed(&mut self, id: ValueId) {
+        match &self.kernel.value(id).op {
+            Op::Const(_) | Op::Arg(_) | Op::Var | Op::Carried | Op::Result => {}
+            op @ (Op::Unary(..)
+            | Op::Binary(..)
+            | Op::Fma(..)
+            | Op::Select(..)
+            | Op::Cast(_)
+            | Op::Load(..)
+            | Op::Table(..)) => self.follow(id, &op.args()),
+        }
+    }
+
+    fn looped(&mut self, looped: &For) {
+        if looped.kind == LoopKind::Row {
+            self.set(looped.var);
+        }
+        for carry in &looped.carried {
+            self.follow(carry.carried, &[carry.init, carry.next]);
+        }
+        self.block(&looped.body);
+        for carry in &looped.carried {
+            self.follow(carry.result, &[carry.init, carry.next]);
+        }
+    }
+
+    /// `id` varies if one of `sources` does.
+    fn follow(&mut self, id: ValueId, sources: &[ValueId]) {
+        if sources.iter().any(|source| self.values[source.index()]) {
+            self.set(id);
+        }
+    }
+
+    fn set(&mut self, id: ValueId) {
+        self.changed |= !self.values[id.index()];
+        self.values[id.index()] = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::varying;
+    use crate::loops::parse::parse;
+
+    #[test]
+    fn carried_values_follow_what_comes_later() {
+        let text = "kernel a()
+  v0: i64 = const 0
+  v1: i64 = const 4
+  row v2 in v0..v1
+    for v3 in v0..v1
+      carry v4: i64 = v0
+      carry v5: i64 = v0
+      v6: i64 = add v4 v5
+      v7: i64 = add v5 v1
+      v8: i64 = add v6 v2
+      next v8 -> v9
+      next v7 -> v10
+";
+        let varying = varying(&parse(text).expect("parses"));
+        let ids: Vec<usize> = (0..varying.len()).filter(|at| varying[*at]).collect();
+        assert_eq!(ids, [2, 4, 6, 8, 9]);
+    }
+}

@@ -1,0 +1,224 @@
+//! Kernels written by hand: loops, choices, carried lanes, steps, gathers, tables, blending, and what the engine says.
+
+use crate::operators::{bytes_of, specials};
+use crate::{checked, compare};
+use itp::graph::scalar::Scalar;
+use itp::graph::types::Element;
+use itp::jit::{JitOptions, compile};
+use itp::loops::parse::parse;
+
+#[track_caller]
+fn check(text: &str, args: &[i64], buffers: &[Vec<u8>]) {
+    let kernel = parse(text).unwrap_or_else(|error| panic!("{error}"));
+    compare(&checked(std::slice::from_ref(&kernel)), 0, &kernel, args, buffers);
+}
+
+#[test]
+fn steps_along_the_row() {
+    for (element, step) in Element::ALL.iter().flat_map(|element| (-3..=3).map(move |step| (*element, step)))
+    {
+        let (computed, base) = (element.computed(), if step < 0 { -step * 12 } else { 0 });
+        let text = format!(
+            "kernel a(n)\n  b0: {element} in\n  b1: {element} out\n  v0: i64 = const 0\n  v1: i64 = arg 0\n  \
+             v2: i64 = const {step}\n  v3: i64 = const {base}\n  row v4 in v0..v1\n    v5: i64 = mul v4 v2\n    \
+             v6: i64 = add v5 v3\n    v7: {computed} = load b0 v6\n    v8: i64 = const 12\n    \
+             v9: i64 = sub v8 v4\n    store b1 v9 v7\n"
+        );
+        let values: Vec<Scalar> = specials(computed).into_iter().cycle().take(37).collect();
+        let buffers = [bytes_of(element, &values), bytes_of(element, &values[..13])];
+        let kernel = parse(&text).unwrap();
+        let module = checked(std::slice::from_ref(&kernel));
+        (0..=13).for_each(|length| compare(&module, 0, &kernel, &[length], &buffers));
+    }
+}
+
+#[test]
+fn scattered_stores() {
+    for element in Element::ALL {
+        let computed = element.computed();
+        let values: Vec<Scalar> = specials(computed).into_iter().cycle().take(39).collect();
+        for step in [-3, -2, 2, 3] {
+            let base = if step < 0 { -step * 12 } else { 0 };
+            let text = format!(
+                "kernel a(n)\n  b0: {element} in\n  b1: {element} out\n  v0: i64 = const 0\n  v1: i64 = arg 0\n  \
+                 v2: i64 = const {step}\n  v3: i64 = const {base}\n  row v4 in v0..v1\n    v5: {computed} = load b0 v4\n    \
+                 v6: i64 = mul v2 v4\n    v7: i64 = add v3 v6\n    store b1 v7 v5\n"
+            );
+            check(&text, &[13], &[bytes_of(element, &values[..13]), bytes_of(element, &values)]);
+        }
+    }
+}
+
+/// Coordinates near and far, converted to floats and back: the far ones take another way.
+#[test]
+fn far_coordinates() {
+    let text = "kernel a(n, from)
+  b0: f32 out
+  b1: f64 out
+  b2: i64 out
+  b3: u64 out
+  b4: f32 out
+  v0: i64 = const 0
+  v1: i64 = arg 0
+  v2: i64 = arg 1
+  row v3 in v0..v1
+    v4: i64 = add v3 v2
+    v5: f32 = cast v4
+    store b0 v3 v5
+    v6: f64 = cast v4
+    store b1 v3 v6
+    v7: i64 = cast v6
+    store b2 v3 v7
+    v8: u64 = cast v5
+    store b3 v3 v8
+    v9: u64 = cast v4
+    v10: f32 = cast v9
+    store b4 v3 v10
+";
+    let kernel = parse(text).unwrap();
+    let module = checked(std::slice::from_ref(&kernel));
+    let powers = (0..63).map(|power| 1i64 << power);
+    for from in
+        powers.flat_map(|power| [power - 7, power - 3, power, -power - 5, -power]).chain([i64::MIN, i64::MAX])
+    {
+        compare(&module, 0, &kernel, &[13, from], &[4, 8, 8, 8, 4].map(|size| vec![0; 13 * size]));
+    }
+}
+
+/// A histogram of what a table says, summed along a window: gathers, tables, and a carried sum in lanes.
+#[test]
+fn reductions_carry_lanes() {
+    let text = "kernel a(n, taps)
+  b0: u8 in
+  b1: f64 out
+  b2: i64 out
+  t0: f64 = 0.5 -1.5 2.25 1e300
+  v0: i64 = const 0
+  v1: i64 = arg 0
+  v2: i64 = arg 1
+  v3: f64 = const 0
+  v4: i64 = const 4
+  v5: i64 = const 1
+  row v6 in v0..v1
+    for v7 in v0..v2
+      carry v8: f64 = v3
+      carry v9: i64 = v6
+      carry v10: i64 = v5
+      v11: i64 = add v6 v7
+      v12: u8 = load b0 v11
+      v13: i64 = cast v12
+      v14: i64 = rem v13 v4
+      v15: f64 = table t0 v14
+      v16: f64 = add v8 v15
+      v17: i64 = mul v9 v13
+      v18: i64 = add v10 v10
+      next v16 -> v19
+      next v17 -> v20
+      next v18 -> v21
+    store b1 v6 v19
+    v22: i64 = xor v20 v21
+    store b2 v6 v22
+";
+    let bytes: Vec<u8> = (0..20u8).map(|at| at.wrapping_mul(37)).collect();
+    for (n, taps) in [(0, 3), (1, 0), (4, 3), (7, 5), (13, 7)] {
+        check(text, &[n, taps], &[bytes.clone(), vec![1; 13 * 8], vec![2; 13 * 8]]);
+    }
+}
+
+/// The condition keeps the load inside its buffer: no code may move past it.
+#[test]
+fn loads_stay_behind_their_conditions() {
+    let text = "kernel a(rows, n, far)
+  b0: f32 in
+  b1: f32 out
+  v0: i64 = const 0
+  v1: i64 = arg 0
+  v2: i64 = arg 1
+  v3: i64 = arg 2
+  v4: i64 = const 4
+  v5: bool = lt v3 v4
+  for v6 in v0..v1
+    row v7 in v0..v2
+      if v5
+        v8: f32 = load b0 v3
+      else
+        v9: f32 = const 7
+      give v10: f32 = v8 else v9
+      store b1 v7 v10
+";
+    let input = bytes_of(Element::F32, &specials(Element::F32)[..4]);
+    for (rows, n, far) in [(2, 9, 3), (2, 9, 1 << 40), (0, 9, 1 << 40), (3, 0, 2)] {
+        check(text, &[rows, n, far], &[input.clone(), vec![0; 36]]);
+    }
+    let empty = "kernel a(rows, n, far)
+  b0: f32 in
+  b1: f32 out
+  v0: i64 = const 0
+  v1: i64 = arg 0
+  v2: i64 = arg 1
+  v3: i64 = arg 2
+  for v4 in v0..v1
+    row v5 in v0..v2
+      v6: f32 = load b0 v3
+      store b1 v5 v6
+";
+    check(empty, &[5, 0, 1 << 40], &[input.clone(), vec![0; 36]]);
+    check(empty, &[0, 5, 1 << 40], &[input, vec![0; 36]]);
+}
+
+#[test]
+fn windows_blend_into_what_is_there() {
+    let text = "kernel a(n)
+  b0: f16 in
+  b1: f16 out
+  v0: i64 = const 0
+  v1: i64 = arg 0
+  row v2 in v0..v1
+    v3: f32 = load b0 v2
+    v4: f32 = load b1 v2
+    v5: f32 = add v3 v4
+    store b1 v2 v5
+";
+    let values = specials(Element::F32);
+    let bytes = bytes_of(Element::F16, &values);
+    let mut other = bytes.clone();
+    other.rotate_left(22);
+    check(text, &[values.len() as i64], &[bytes, other]);
+}
+
+#[test]
+fn broken_kernels_and_their_names_are_refused() {
+    let kernel = parse("kernel nope()\n  v0: f32 = const 1\n  v1: f32 = shl v0 v0\n").unwrap();
+    let error = compile(&[kernel], &JitOptions::default()).err();
+    assert_eq!(error.as_deref(), Some("kernel `nope`: `v1 = shl v0 v0`: `shl` of `f32`"));
+}
+
+#[test]
+fn code_can_be_read() {
+    let kernel =
+        parse("kernel printf(n)\n  b0: f32 out\n  v0: i64 = arg 0\n  v1: f32 = const 1\n  store b0 v0 v1\n")
+            .unwrap();
+    let module = checked(&[kernel]);
+    assert!(module.clif(0).contains("store notrap"), "{}", module.clif(0));
+    assert!(!module.clif(0).contains("printf"));
+    assert!(module.asm(0).contains("ret"), "{}", module.asm(0));
+}
+
+#[test]
+fn modules_are_shared_between_threads() {
+    let text = "kernel a(n)\n  b0: i32 out\n  v0: i64 = const 0\n  v1: i64 = arg 0\n  row v2 in v0..v1\n    \
+                v3: i32 = cast v2\n    store b0 v2 v3\n";
+    let module = std::sync::Arc::new(checked(&[parse(text).unwrap()]));
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let module = module.clone();
+            std::thread::spawn(move || {
+                let mut out = vec![0i32; 1000];
+                // SAFETY: the buffer has room for the 1000 elements that are asked for.
+                unsafe { module.call(0, &[1000], &[out.as_mut_ptr().cast()]) };
+                assert!(out.iter().enumerate().all(|(at, value)| at as i32 == *value));
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}

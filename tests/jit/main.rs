@@ -1,0 +1,54 @@
+//! One suite over the machine that defines kernels, `execute`, and the Cranelift engine: equal bytes, always.
+#![cfg(feature = "jit")]
+#![expect(unsafe_code, reason = "running machine code is unsafe, and so is memory with guards around it")]
+#![expect(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests")]
+
+mod buffers;
+
+mod generate;
+mod kernels;
+mod operators;
+
+mod random;
+mod scan;
+
+use buffers::{Guarded, Side};
+use itp::jit::{JitOptions, Module, compile};
+use itp::loops::execute::execute;
+use itp::loops::ir::Kernel;
+
+/// Compiles with every check on, and scans the code for what may not be in it.
+fn checked(kernels: &[Kernel]) -> Module {
+    let options = JitOptions { verifier: true, regalloc_checker: true };
+    let module = compile(kernels, &options).unwrap_or_else(|error| panic!("{error}"));
+    (0..kernels.len()).for_each(|at| scan::scan(module.clif(at)));
+    module
+}
+
+/// Runs kernel `at` on both engines, with buffers that end and that begin at a page which may not be touched.
+fn compare(module: &Module, at: usize, kernel: &Kernel, args: &[i64], buffers: &[Vec<u8>]) {
+    let mut expected = buffers.to_vec();
+    execute(kernel, args, &mut expected).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
+    for side in [Side::End, Side::Start] {
+        let guarded: Vec<Guarded> = buffers.iter().map(|bytes| Guarded::new(bytes, side)).collect();
+        let pointers: Vec<*mut u8> = guarded.iter().map(Guarded::pointer).collect();
+        // SAFETY: `execute` found every offset inside its buffer, and each buffer has memory of its own.
+        unsafe { module.call(at, args, &pointers) };
+        for (id, (found, expected)) in guarded.iter().zip(&expected).enumerate() {
+            if found.bytes() != &expected[..] {
+                panic!("b{id} with args {args:?}:\n{}", difference(kernel, id, found.bytes(), expected));
+            }
+        }
+    }
+}
+
+fn difference(kernel: &Kernel, buffer: usize, found: &[u8], expected: &[u8]) -> String {
+    let element = kernel.buffers[buffer].element;
+    let size = element.bytes() as usize;
+    let pairs = found.chunks(size).zip(expected.chunks(size)).enumerate().filter(|(_, (a, b))| a != b);
+    let shown = pairs.take(6).map(|(at, (found, expected))| {
+        let value = |bytes| itp::loops::execute::read_element(element, bytes);
+        format!("at {at}: {found:x?} {:?}, expected {expected:x?} {:?}\n", value(found), value(expected))
+    });
+    format!("{}{kernel}", shown.collect::<String>())
+}
