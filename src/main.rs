@@ -1,3 +1,7 @@
-//! The `itp` binary.
+//! The `itp` binary: all of it is in [`itp::cli`].
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    itp::cli::main()
+}

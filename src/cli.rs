@@ -1,0 +1,80 @@
+//! The command line: arguments -> files, text on stdout, diagnostics on stderr, and an exit code.
+//!
+//! ```text
+//! $ itp check terrain.itp
+//! error[E0201]: unknown name `heigth`
+//!   …
+//! error: 1 error in terrain.itp          (exit code 1)
+//! ```
+//!
+//! [`args`] says what can be written, [`values`] reads single values; a file per command does the work, with
+//! [`files`] for reading and writing, [`report`] for telling and [`worker`] for the thread it all runs on.
+
+pub mod args;
+mod check;
+mod emit;
+mod explain;
+mod files;
+mod fmt;
+mod graph;
+mod new;
+pub mod picture;
+mod report;
+mod run;
+mod script;
+pub mod values;
+mod worker;
+
+use args::{Cli, Command};
+use report::Report;
+use std::process::ExitCode;
+
+/// How a command ended; several files end as the worst of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    /// All is well: exit code 0.
+    Done,
+    /// The script, its data or the run failed, and a diagnostic says why: exit code 1.
+    Failed,
+    /// The command line is wrong: exit code 2.
+    Misused,
+}
+
+impl From<Outcome> for ExitCode {
+    fn from(outcome: Outcome) -> ExitCode {
+        match outcome {
+            Outcome::Done => ExitCode::SUCCESS,
+            Outcome::Failed => ExitCode::from(1),
+            Outcome::Misused => ExitCode::from(2),
+        }
+    }
+}
+
+/// Does what the process's arguments say; wrong ones and `--help` end the process here.
+pub fn main() -> ExitCode {
+    let cli = args::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
+    worker::tell_panics_in_one_line();
+    worker::on_big_stack(move || perform(cli)).unwrap_or(Outcome::Failed).into()
+}
+
+fn perform(cli: Cli) -> Outcome {
+    let mut report = Report::new(&cli);
+    let outcome = dispatch(&cli.command, &mut report);
+    report.finish();
+    outcome
+}
+
+fn dispatch(command: &Command, report: &mut Report) -> Outcome {
+    match command {
+        Command::Run(args) => run::run(args, report),
+        Command::Plan(args) => run::plan(args, report),
+        Command::Check(args) => check::check(args, report),
+        Command::Fmt(args) => fmt::fmt(args, report),
+        Command::Emit(args) => emit::emit(args, report),
+        Command::Graph(args) => graph::graph(args, report),
+        Command::Explain(args) => explain::explain(args, report),
+        Command::Bench(args) => run::bench(args, report),
+        Command::New(args) => new::new(args, report),
+        Command::Completions { shell } => report.print(&args::completions(*shell)),
+    }
+}

@@ -1,0 +1,177 @@
+//! Single values of the command line: `512M` -> bytes, `seed=8` -> a pair, `64,64` -> a tile shape.
+//!
+//! An error is what clap shows after `invalid value '…' for '…':`.
+
+use crate::diagnostic::Code;
+use std::path::{Path, PathBuf};
+
+/// The endings of the files that `--out` writes.
+pub(super) const FILE_ENDINGS: &str = ".npy .npz .png .tif .tiff .zarr .raw .csv";
+
+/// Tile shape over the unbounded dimensions, outermost first; every size is at least 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile(pub Vec<u32>);
+
+/// The texts that a picture can be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PictureKind {
+    /// Drawn, for browsers.
+    Svg,
+    /// For Graphviz.
+    Dot,
+    /// For Markdown pages that draw it.
+    Mermaid,
+}
+
+/// Whether a file argument means standard input.
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// `name=value`
+pub(super) fn setting(text: &str) -> Result<(String, String), String> {
+    pair(text).ok_or_else(|| "write it as name=value, such as seed=8".to_owned())
+}
+
+/// `name=path`
+pub(super) fn binding(text: &str) -> Result<(String, String), String> {
+    pair(text).ok_or_else(|| "write it as name=path, such as photo=sky.png".to_owned())
+}
+
+fn pair(text: &str) -> Option<(String, String)> {
+    let (name, value) = text.split_once('=')?;
+    let (name, value) = (name.trim(), value.trim());
+    (!name.is_empty() && !value.is_empty()).then(|| (name.to_owned(), value.to_owned()))
+}
+
+/// `4096`, `64K`, `512M`, `2G`
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    let (digits, unit) = match text.trim_end_matches(|c: char| c.is_ascii_alphabetic()) {
+        digits if digits.len() < text.len() => (digits, &text[digits.len()..]),
+        digits => (digits, ""),
+    };
+    let shift = match unit {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" | "m" => 20,
+        "G" | "g" => 30,
+        _ => return Err("a size is a whole number of bytes, or one of K, M or G after it".to_owned()),
+    };
+    let count: u64 = natural(digits).ok_or("a size is a whole number, with K, M or G after it or not")?;
+    count.checked_mul(1 << shift).ok_or_else(|| "that is more than 2^64 bytes".to_owned())
+}
+
+/// Digits only: `parse` alone would take a `+`.
+fn natural<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// `64,64`
+pub(super) fn tile(text: &str) -> Result<Tile, String> {
+    let sizes = text.split(',').map(|size| natural(size.trim()).filter(|size| *size > 0));
+    let sizes: Option<Vec<u32>> = sizes.collect();
+    sizes.map(Tile).ok_or_else(|| "a tile shape is a list of positive sizes, such as 64,64".to_owned())
+}
+
+/// `E0304`
+pub(super) fn code(text: &str) -> Result<Code, String> {
+    Code::parse(text).ok_or_else(|| "there is no such code; 'itp explain' lists all of them".to_owned())
+}
+
+/// A path that ends in `.svg`, `.dot` or `.mmd`.
+pub(super) fn picture(text: &str) -> Result<(PathBuf, PictureKind), String> {
+    let path = PathBuf::from(text);
+    let ending = path.extension().map(|ending| ending.to_ascii_lowercase());
+    let kind = match ending.as_deref().and_then(|ending| ending.to_str()) {
+        Some("svg") => PictureKind::Svg,
+        Some("dot") => PictureKind::Dot,
+        Some("mmd") => PictureKind::Mermaid,
+        _ => return Err("it must end in .svg, .dot or .mmd".to_owned()),
+    };
+    Ok((path, kind))
+}
+
+/// `hills` or `hills.itp` -> `hills.itp`; only names that a script can write in a string as they are.
+pub(super) fn script_path(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let file = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let stem = file.strip_suffix(".itp").unwrap_or(file);
+    let plain = |c: char| c.is_alphanumeric() || "_-. ".contains(c);
+    if text.ends_with(['/', '\\'])
+        || stem.starts_with(['.', '-'])
+        || stem.is_empty()
+        || !stem.chars().all(plain)
+    {
+        return Err("a name is made of letters, digits, '_' and '-', such as hills".to_owned());
+    }
+    Ok(path.with_file_name(format!("{stem}.itp")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_take_powers_of_1024() {
+        let check = |text: &str, expect: Option<u64>| assert_eq!(size(text).ok(), expect, "{text}");
+        check("0", Some(0));
+        check("4096", Some(4096));
+        check("64K", Some(65536));
+        check("512m", Some(512 << 20));
+        check("2G", Some(2 << 30));
+        check("17179869183G", Some(17179869183 << 30));
+        check("17179869184G", None);
+        check("1T", None);
+        check("1KB", None);
+        check("1.5G", None);
+        check("+1", None);
+        check("-1", None);
+        check("G", None);
+        check("", None);
+        check("1é", None);
+    }
+
+    #[test]
+    fn tiles_are_positive() {
+        let check = |text: &str, expect: Option<&[u32]>| {
+            assert_eq!(tile(text).ok().map(|tile| tile.0).as_deref(), expect, "{text}");
+        };
+        check("64,32", Some(&[64, 32]));
+        check("1, 2, 3", Some(&[1, 2, 3]));
+        check("7", Some(&[7]));
+        check("64,0", None);
+        check("64,", None);
+        check("64x64", None);
+        check("-1,1", None);
+    }
+
+    #[test]
+    fn pairs_have_two_sides() {
+        let check = |text: &str, expect: Option<(&str, &str)>| {
+            let expect = expect.map(|(name, value)| (name.to_owned(), value.to_owned()));
+            assert_eq!(setting(text).ok(), expect, "{text}");
+        };
+        check("seed=8", Some(("seed", "8")));
+        check("seed = -1", Some(("seed", "-1")));
+        check("photo=a=b.png", Some(("photo", "a=b.png")));
+        check("seed", None);
+        check("seed=", None);
+        check("=8", None);
+    }
+
+    #[test]
+    fn scripts_are_named_after_their_outputs() {
+        let check = |text: &str, expect: Option<&str>| {
+            assert_eq!(script_path(text).ok(), expect.map(PathBuf::from), "{text}");
+        };
+        check("hills", Some("hills.itp"));
+        check("hills.itp", Some("hills.itp"));
+        check("lib/hills", Some("lib/hills.itp"));
+        check("v1.2", Some("v1.2.itp"));
+        check("", None);
+        check(".itp", None);
+        check("lib/", None);
+        check("..", None);
+        check("a\"b", None);
+    }
+}

@@ -1,0 +1,100 @@
+//! `check`, `emit`, `graph`, `explain`, `new` on scripts without errors.
+
+use crate::folder::{BLUR, Folder};
+use insta::assert_snapshot;
+
+#[test]
+fn check_says_ok_on_stderr_unless_quiet() {
+    let folder = Folder::with("blur.itp", BLUR);
+    let ran = folder.itp(&["check", "blur.itp"]);
+    assert_eq!(ran.ends(0).stderr, "blur.itp: ok (3 tensors, 2 outputs)\n");
+    assert_eq!(ran.stdout, "");
+    folder.itp(&["check", "blur.itp", "--quiet"]).ends(0).silent();
+    folder.itp(&["check", "blur.itp", "--json"]).ends(0).silent();
+}
+
+#[test]
+fn check_reads_standard_input() {
+    Folder::new().itp_fed(&["check", "-"], BLUR).ends(0).tells("<stdin>: ok (3 tensors, 2 outputs)");
+}
+
+#[test]
+fn every_stage_is_printed() {
+    let folder = Folder::with("blur.itp", BLUR);
+    for stage in ["tokens", "ast", "graph", "access", "views"] {
+        let ran = folder.itp(&["emit", "blur.itp", "--stage", stage]);
+        assert!(!ran.ends(0).stdout.is_empty(), "{stage}");
+        assert_eq!(ran.stderr, "", "{stage}");
+    }
+}
+
+#[test]
+fn emit_picks_one_tensor() {
+    let folder = Folder::with("blur.itp", BLUR);
+    let ran = folder.itp(&["emit", "blur.itp", "--stage", "graph", "--tensor", "bright"]);
+    assert!(ran.ends(0).stdout.starts_with("t1 = bright: f32[y: 64, x: 64] <- t0\n"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("blur"), "{}", ran.stdout);
+    let ran = folder.itp_fed(&["emit", "-", "--stage", "access", "--tensor", "blur"], BLUR);
+    ran.ends(0).prints("t2 blur\n");
+    assert_snapshot!(
+        folder.itp(&["emit", "blur.itp", "--stage", "graph", "--tensor", "brigth"]).transcript()
+    );
+}
+
+#[test]
+fn emit_honours_settings_and_refuses_what_needs_a_run() {
+    let folder = Folder::with("blur.itp", BLUR);
+    folder.itp(&["emit", "blur.itp", "--stage", "graph", "--set", "gain=7"]).ends(0).prints("param gain = 7");
+    let trace = ["emit", "blur.itp", "--stage", "graph", "--trace", "t.json"];
+    folder.itp(&trace).ends(1).tells("error[E0903]: `--trace` tells about a run");
+    folder.itp(&["emit", "blur.itp", "--stage", "loop"]).ends(2).tells("invalid value 'loop'");
+}
+
+#[test]
+fn graph_prints_dot_and_writes_pictures() {
+    let folder = Folder::with("blur.itp", BLUR);
+    assert_snapshot!(folder.itp(&["graph", "blur.itp"]).transcript());
+    for (name, start) in [("g.svg", "<svg"), ("g.dot", "digraph"), ("g.mmd", "flowchart")] {
+        folder.itp(&["graph", "blur.itp", "--out", name]).ends(0).silent();
+        assert!(folder.read(name).starts_with(start), "{}", folder.read(name));
+    }
+    folder.itp(&["graph", "blur.itp", "--out", "g.jpg"]).ends(2).tells("must end in .svg, .dot or .mmd");
+    folder
+        .itp(&["graph", "blur.itp", "--out", "none/g.svg"])
+        .ends(1)
+        .tells("error[E0003]: cannot write `none/g.svg`");
+    assert_eq!(folder.files(), ["blur.itp", "g.dot", "g.mmd", "g.svg"]);
+}
+
+#[test]
+fn explain_prints_a_page_or_the_list() {
+    let folder = Folder::new();
+    assert_snapshot!(folder.itp(&["explain", "E0001"]).transcript());
+    assert_eq!(folder.itp(&["explain", "e0001"]).stdout, folder.itp(&["explain", "E0001"]).stdout);
+    let list = folder.itp(&["explain"]).ends(0).stdout.clone();
+    assert!(list.starts_with("E0001  a file cannot be read\nE0002  a file is not a script\n"), "{list}");
+    assert_eq!(list.lines().count(), itp::diagnostic::Code::ALL.len());
+    folder.itp(&["explain", "E9999"]).ends(2).tells("there is no such code");
+}
+
+#[test]
+fn new_writes_a_script_that_checks_and_is_formatted() {
+    let folder = Folder::new();
+    let ran = folder.itp(&["new", "dunes"]);
+    assert_eq!(ran.ends(0).stderr, "dunes.itp: written; try `itp run dunes.itp`\n");
+    let ran = folder.itp(&["check", "dunes.itp"]);
+    assert_eq!(ran.ends(0).stderr, "dunes.itp: ok (2 tensors, 1 output)\n");
+    folder.itp(&["fmt", "--check", "dunes.itp"]).ends(0).silent();
+    assert!(folder.read("dunes.itp").contains("output \"dunes.png\""));
+}
+
+#[test]
+fn new_never_overwrites() {
+    let folder = Folder::with("dunes.itp", "mine");
+    for name in ["dunes", "dunes.itp"] {
+        folder.itp(&["new", name]).ends(1).tells("error[E0003]: cannot write `dunes.itp`: it exists already");
+    }
+    assert_eq!(folder.read("dunes.itp"), "mine");
+    folder.itp(&["new", "no/dunes"]).ends(1).tells("make its folder first");
+    folder.itp(&["new", "a\"b"]).ends(2).tells("a name is made of letters");
+}

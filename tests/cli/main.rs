@@ -1,0 +1,10 @@
+//! The `itp` binary as its users meet it: transcripts, exit codes, files and pipes.
+
+mod commands;
+mod errors;
+mod folder;
+mod formatting;
+mod help;
+mod limits;
+mod modules;
+mod runs;
