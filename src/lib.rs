@@ -1,5 +1,31 @@
 //! itp: infinite tensor pipelines.
+//!
+//! A script in, a checked program out, in the order of these modules; [`compile`] is the list of stages.
+//!
+//! ```
+//! use itp::compile::{Options, compile};
+//! use itp::diagnostic::Diagnostics;
+//! use itp::graph::modules::NoFiles;
+//! use itp::source::Sources;
+//!
+//! let mut sources = Sources::default();
+//! let root = sources.add("ramp.itp", "tensor ramp: f32[x: inf] = x / 10");
+//! let mut diagnostics = Diagnostics::default();
+//! let program = compile(&mut sources, root, &NoFiles, &Options::default(), &mut diagnostics);
+//! assert_eq!(program.unwrap().graph.tensors.len(), 1);
+//! ```
 
-pub mod diagnostic;
 pub mod source;
+pub mod diagnostic;
+pub mod index;
 pub mod syntax;
+pub mod graph;
+pub mod access;
+pub mod compile;
+pub mod loops;
+pub mod interp;
+pub mod io;
+#[cfg(feature = "jit")]
+pub mod jit;
+pub mod picture;
+pub mod cli;
