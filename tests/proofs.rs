@@ -134,6 +134,16 @@ fn arithmetic_that_wraps_is_not_trusted() {
         ],
     );
     refused("E0501", &["tensor t: f32[x: inf] = h[i64(min(5.0, min(rsqrt(w[x]), 5.0)))]"]);
+    // A difference of u64 wraps far up, and is negative as an i64 beyond 2^63.
+    refused("E0502", &["tensor t: f32[x: 20] = h.translate_by([-5])[i64((u64(x) - u64(5)) // u64(2))]"]);
+    refused(
+        "E0502",
+        &["tensor t: f32[x: 20] = { let d = u64(x) - u64(5); if d >= u64(3) then h[d] else 0 }"],
+    );
+    inside(&[
+        "input v: u64[x: 20]\ntensor t: f32[x: 20] = h[min(v[x], u64(9))]",
+        "input v: u64[x: 20]\ntensor t: f32[x: 20] = if v[x] < u64(10) then h[v[x]] else 0",
+    ]);
     // Far numbers are answered, whatever the answer is.
     for far in ["9223372036854775808 - x != 0", "x + 9223372036854775808 != 0", "-x < 3"] {
         codes(&format!("tensor t: f32[x: inf] = if {far} then w[x * 9223372036854775808] else 2"));

@@ -159,6 +159,12 @@ impl Forms {
             Op::Coord(Coord::Global(dim)) => Some(self.global(dim)),
             Op::Coord(coord) => Some(Linear::atom(Atom::Coord(coord))),
             Op::Unary(UnaryFn::Neg, a) => self.get(a).times(-1),
+            // A large u64 is a negative i64.
+            Op::Cast(a)
+                if body.ty(a) == Ty::Strong(Element::U64) && !range(self, self.get(a)).is_bounded() =>
+            {
+                None
+            }
             Op::Cast(a) if body.ty(a).is_int() => Some(self.get(a).clone()),
             Op::Binary(function, a, b) => match function {
                 BinaryFn::Add => self.get(a).plus(1, self.get(b)),

@@ -228,6 +228,8 @@ impl<'b> Ranges<'b> {
             Op::Cast(a) => match body.ty(*a) {
                 Ty::Strong(Element::Bool) => small(0, 2),
                 ty if ty.is_float() => from_float(self.float_now(path, *a), body.ty(id)),
+                // A large u64 is a negative i64.
+                Ty::Strong(Element::U64) if !of(*a).is_bounded() => own,
                 _ => of(*a),
             },
             Op::Table(table, _) => {
@@ -338,8 +340,11 @@ impl<'b> Ranges<'b> {
     }
 }
 
-/// The values of an integer type; those of 64 bits count as unbounded.
+/// The values of an integer type; ends beyond the index space count as unbounded.
 pub fn type_range(ty: Ty) -> Interval {
+    if ty == Ty::Strong(Element::U64) {
+        return Interval::bounds(Some(0), None).unwrap_or(Interval::all());
+    }
     let range = ty.strong().and_then(Element::int_range);
     range.and_then(|(lo, hi)| interval(Some(lo), Some(hi))).unwrap_or(Interval::all())
 }
