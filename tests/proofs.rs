@@ -155,3 +155,13 @@ fn functions_that_double_end() {
     let doubling: String = (1..40).map(|n| format!("fn f{n}(x) = f{}(x) + f{}(x)\n", n - 1, n - 1)).collect();
     refused("E0902", &[&format!("fn f0(x) = x\n{doubling}tensor t: f32[x: inf] = f39(x)")]);
 }
+
+#[test]
+fn long_chains_are_answered() {
+    let step = |n: usize| format!("let v{} = if w[{n}] > {n} then v{n} else v{n} + 1;\n", n + 1);
+    let choices: String = (0..30).map(step).collect();
+    codes(&format!("tensor t: f32[x: 10] = {{ let v0 = 0;\n{choices} h[v30] }}"));
+    let step = |n: usize| format!("let a{} = (a{n} + 1) // 2 + a{n} % 3;\n", n + 1);
+    let divisions: String = (0..30).map(step).collect();
+    codes(&format!("tensor t: f32[x: inf] = {{ let a0 = x;\n{divisions} w[a30] }}"));
+}

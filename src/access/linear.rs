@@ -43,6 +43,9 @@ pub struct Floor {
     pub by: i64,
 }
 
+/// Floor divisions inside floor divisions beyond which a quotient is a value of its own.
+const MAX_NESTED_FLOORS: usize = 4;
+
 /// `2 ** count` for a shift inside the width of its type; a count beyond it wraps, and is not linear.
 fn power(count: i64, ty: Ty) -> Option<i64> {
     let width = ty.strong()?.bits();
@@ -231,6 +234,9 @@ impl Forms {
                 if factor % by == 0 { (&mut even, factor / by) } else { (&mut rest, *factor) };
             side.terms.push((*atom, factor));
         }
+        if self.nesting(&rest) >= MAX_NESTED_FLOORS {
+            return None;
+        }
         let steps = range(self, &rest).floor_div(by);
         match steps.single() {
             Some(step) => even.plus(1, &Linear::constant(step)),
@@ -239,6 +245,15 @@ impl Forms {
                 even.plus(1, &Linear::atom(Atom::Floor(floor)))
             }
         }
+    }
+
+    /// How deep floor divisions are nested in a form.
+    fn nesting(&self, form: &Linear) -> usize {
+        let inside = |(atom, _): &(Atom, i64)| match atom {
+            Atom::Floor(floor) => 1 + self.nesting(&self.floors[*floor as usize].form),
+            Atom::Coord(_) | Atom::Node(_) => 0,
+        };
+        form.terms.iter().map(inside).max().unwrap_or(0)
     }
 
     fn intern(&mut self, floor: Floor) -> u32 {

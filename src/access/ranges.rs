@@ -49,6 +49,9 @@ pub struct Ranges<'b> {
     known: HashMap<(PathId, NodeId), Range>,
 }
 
+/// Ranges by node and path that are worked out before selections stop opening paths.
+const MAX_KNOWN: usize = 50_000;
+
 const ANY: FloatRange = FloatRange { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nan: true };
 
 impl<'b> Ranges<'b> {
@@ -276,6 +279,10 @@ impl<'b> Ranges<'b> {
     }
 
     fn arms(&mut self, path: PathId, condition: NodeId) -> (PathId, PathId) {
+        // Every selection doubles the paths below it: beyond a point its condition is not looked at any more.
+        if self.known.len() > MAX_KNOWN {
+            return (path, path);
+        }
         let arms = (self.guards.child(path, condition, true), self.guards.child(path, condition, false));
         self.learn(arms.0);
         self.learn(arms.1);

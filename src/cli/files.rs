@@ -119,6 +119,10 @@ impl Loader for Folder {
         if !file.starts_with(&folder) {
             return Err("it is a link that leaves the script's folder".to_owned());
         }
+        // A pipe or a device could keep the reader waiting for ever.
+        if !file.is_file() && !file.is_dir() {
+            return Err("it is not a regular file".to_owned());
+        }
         let bytes = open(&file).and_then(read_limited).map_err(|error| why(&error))?;
         String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".to_owned())
     }
