@@ -165,3 +165,12 @@ fn long_chains_are_answered() {
     let divisions: String = (0..30).map(step).collect();
     codes(&format!("tensor t: f32[x: inf] = {{ let a0 = x;\n{divisions} w[a30] }}"));
 }
+
+#[test]
+fn far_bounds_are_refused() {
+    let far = "input q: u8[x: -2305843009213693952..4611686018427387902]";
+    for kind in ["mirror", "reflect", "wrap"] {
+        refused("E0312", &[&format!("{far}\ntensor t: u8[x: inf] = q.{kind}()[x]")]);
+    }
+    refused("E0408", &["tensor t: f32[x: 3] = sum(i in 9223372036854775806..=9223372036854775807) 1"]);
+}

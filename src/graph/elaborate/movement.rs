@@ -14,6 +14,9 @@ use std::sync::Arc;
 /// One value per dimension; `None` leaves it alone.
 type PerDim<T> = Vec<Option<T>>;
 
+/// Bounds that a coordinate can be folded between without leaving i64 on the way: 2^60.
+const FARTHEST_FOLD: i64 = 1 << 60;
+
 impl Elaborator<'_, '_> {
     /// `object.name(args)`
     pub(super) fn method(&mut self, object: ExprId, name: &Ident, args: &[ExprId]) -> Result<Value> {
@@ -359,6 +362,11 @@ impl Elaborator<'_, '_> {
                 let message = format!("`.wrap` needs both bounds, but `{dim}` has {missing}");
                 let help = "name the dimensions that have both: `.wrap([x])`, or use `.clamp()`";
                 return op.refuse(Code::E0603, message, help);
+            }
+            let ends = [dim.interval.lower(), dim.interval.upper()].into_iter().flatten();
+            if kind != Boundary::Clamp && ends.into_iter().any(|end| end.abs() > FARTHEST_FOLD) {
+                let message = format!("`.{}` folds within ±2^60, but `{dim}` goes further", op.name.name);
+                return op.refuse(Code::E0312, message, "slice it first, or use `.clamp()`");
             }
         }
         op.check(view.bounded_by(chosen.iter().map(|chosen| chosen.then_some(kind)).collect()))

@@ -55,7 +55,15 @@ impl Elaborator<'_, '_> {
             let name = binder.name.name.clone();
             let lo = self.constant_bound(binder.lo, &format!("the first value of `{name}`"), &name)?;
             let hi = self.constant_bound(binder.hi, &format!("the end of `{name}`"), &name)?;
-            let hi = hi.saturating_add(i64::from(binder.inclusive));
+            let Some(hi) = hi.checked_add(i64::from(binder.inclusive)) else {
+                return Diagnostic::new(
+                    Code::E0408,
+                    format!("`{name}` ends at {hi}, the largest integer there is"),
+                )
+                .at(self.span(binder.hi), "nothing comes after it")
+                .help("write a smaller end")
+                .err();
+            };
             let var = self.body.binder(BoundVar { depth: self.reductions, lo, hi, name: name.clone() });
             self.reductions += 1;
             let node = self.body.push(Op::Coord(Coord::Bound(var)), Ty::WeakInt, binder.name.span);
