@@ -191,6 +191,22 @@ pub enum BlendKind {
     Custom(Resolved),
 }
 
+impl BlendKind {
+    /// As written.
+    pub fn name(&self) -> &'static str {
+        match self {
+            BlendKind::Sum => "sum",
+            BlendKind::Product => "product",
+            BlendKind::Min => "min",
+            BlendKind::Max => "max",
+            BlendKind::First => "first",
+            BlendKind::Last => "last",
+            BlendKind::Mean => "mean",
+            BlendKind::Custom(_) => "(old, new) =>",
+        }
+    }
+}
+
 /// A `view` item.
 #[derive(Clone, Debug)]
 pub struct NamedView {

@@ -97,17 +97,9 @@ fn windowed_lines(windowed: &Windowed) -> Vec<String> {
     [window, blend].into_iter().chain(host).collect()
 }
 
-fn blend_name(kind: &BlendKind) -> &'static str {
-    match kind {
-        BlendKind::Sum => "sum",
-        BlendKind::Product => "product",
-        BlendKind::Min => "min",
-        BlendKind::Max => "max",
-        BlendKind::First => "first",
-        BlendKind::Last => "last",
-        BlendKind::Mean => "mean",
-        BlendKind::Custom(_) => "(old, new) => …",
-    }
+fn blend_name(kind: &BlendKind) -> String {
+    let more = if matches!(kind, BlendKind::Custom(_)) { " …" } else { "" };
+    format!("{}{more}", kind.name())
 }
 
 fn view_lines(view: &View) -> Vec<String> {

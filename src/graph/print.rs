@@ -95,16 +95,7 @@ fn print_windowed(out: &mut String, windowed: &Windowed, labels: &[String]) {
             map.join(", ")
         );
     }
-    let name = match &windowed.blend.kind {
-        BlendKind::Sum => "sum",
-        BlendKind::Product => "product",
-        BlendKind::Min => "min",
-        BlendKind::Max => "max",
-        BlendKind::First => "first",
-        BlendKind::Last => "last",
-        BlendKind::Mean => "mean",
-        BlendKind::Custom(_) => "(old, new) =>",
-    };
+    let name = windowed.blend.kind.name();
     let _ = writeln!(out, "    blend {name} init {}", windowed.blend.init);
     if let BlendKind::Custom(body) = &windowed.blend.kind {
         print_body(out, body, &[], &[]);
