@@ -60,6 +60,8 @@ pub struct Access {
     pub map: Vec<Linear>,
     /// One per dimension of that tensor.
     pub reach: Vec<Reach>,
+    /// In a windowed body, the reach by global coordinate where the window number cancels out.
+    pub global: Vec<Option<Reach>>,
     /// The conditions under which it happens, innermost first.
     pub conditions: Vec<(NodeId, bool)>,
 }
@@ -95,7 +97,8 @@ pub fn infer(graph: &Graph, diagnostics: &mut Diagnostics) -> Accesses {
     Accesses { tensors, sets: sets.collect() }
 }
 
-fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnostics) -> TensorAccess {
+/// Works out and proves the reads of one tensor.
+pub fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnostics) -> TensorAccess {
     match &tensor.kind {
         TensorKind::Input(_) | TensorKind::Var(_) => TensorAccess::default(),
         TensorKind::Pointwise(pointwise) => {
@@ -151,7 +154,7 @@ fn body_access(
     });
     let reads = reads.filter_map(|(read, tensor, coords)| {
         let path = ranges.guards.of(read)?;
-        Some(access(&mut ranges, path, read, tensor, coords))
+        Some(access(&mut ranges, path, read, tensor, coords, windows))
     });
     let reads = reads.collect();
     let (forms, floors) = ranges.forms.into_parts();
@@ -164,10 +167,13 @@ fn access(
     read: NodeId,
     tensor: TensorId,
     coords: &[NodeId],
+    windows: &[Window],
 ) -> Access {
     let map: Vec<Linear> = coords.iter().map(|coord| ranges.forms.get(*coord).clone()).collect();
+    let global = |form| footprint::by_global(form, windows);
+    let global = map.iter().map(|form| Some(reach(ranges, path, &global(form)?))).collect();
     let reach = map.iter().map(|form| reach(ranges, path, form)).collect();
-    Access { read, tensor, map, reach, conditions: ranges.guards.conditions(path) }
+    Access { read, tensor, map, reach, global, conditions: ranges.guards.conditions(path) }
 }
 
 /// Splits a form into the coordinate of the reader that moves it and the range of everything else.

@@ -53,7 +53,7 @@ use view::View;
 use window::{Take, Windows};
 
 /// A checked program.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Graph {
     /// Tensors, inputs and variables; [`TensorId`]s index it.
     pub tensors: Vec<Tensor>,

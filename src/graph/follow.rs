@@ -12,6 +12,7 @@ use super::resolve_weak::{Resolved, resolve_weak};
 use super::scalar::{BinaryFn, Scalar};
 use super::types::{Element, Ty};
 use super::view::{Boundary, Step, View, row_major};
+use super::window::Take;
 use crate::index::transform::ArrayMap;
 use crate::index::{Affine, Domain, Interval, OutputMap};
 use crate::source::Span;
@@ -51,7 +52,33 @@ pub fn view_body(view: &View, span: Span) -> Resolved {
     contract(&resolve_weak(&body, root, view.element, Element::F32))
 }
 
+/// A take as a body over the `rank` window numbers and the place inside the take.
+pub fn take_body(take: &Take, rank: usize) -> Resolved {
+    let (mut body, span) = (Body::default(), take.span);
+    let mut walk = Walk { body: &mut body, arms: &mut Arms::default(), arm: 0, span };
+    let coords = (0..take.sizes.len()).map(|dim| {
+        let place = walk.coord(rank + dim);
+        let offset = walk.body.weak_int(take.offset[dim], span);
+        let start = match take.map[dim] {
+            None => offset,
+            Some(driver) => {
+                let number = walk.coord(driver);
+                let moved = walk.scaled(number, take.stride[dim]);
+                walk.int(BinaryFn::Add, moved, offset)
+            }
+        };
+        walk.int(BinaryFn::Add, start, place)
+    });
+    let coords = coords.collect();
+    let root = walk.read(&take.source, coords);
+    contract(&resolve_weak(&body, root, take.source.element, Element::F32))
+}
+
 impl Walk<'_> {
+    fn coord(&mut self, dim: usize) -> NodeId {
+        self.body.push(Op::Coord(Coord::Global(dim as u32)), Ty::WeakInt, self.span)
+    }
+
     /// A read of `view` at `coords`.
     pub(super) fn read(&mut self, view: &View, coords: Vec<NodeId>) -> NodeId {
         self.follow(view, view.steps(), coords, self.arm)

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What is kept of the checker: enough to work out what a name in a slice means.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Names {
     modules: Modules,
     settings: BTreeMap<Symbol, Setting>,

@@ -1,0 +1,100 @@
+//! A box cut into tiles: which numbers they have, and which coordinates each covers.
+//!
+//! ```text
+//! tiles of 4 from 0 over 5..11      numbers 1..=2      tile 1: 5..8      tile 2: 8..11
+//! ```
+
+use crate::access::footprint::Region;
+use crate::index::Interval;
+use crate::index::interval::floor_div;
+
+/// Tiles over a box.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// What is covered.
+    pub region: Region,
+    /// Where tile 0 starts, per dimension.
+    pub origin: Vec<i64>,
+    /// Coordinates per tile, at least 1.
+    pub shape: Vec<i64>,
+    /// The numbers of the tiles that meet the region.
+    pub numbers: Vec<Interval>,
+}
+
+impl Grid {
+    /// Tiles of `shape`, the first of which starts at `origin`, over a bounded box.
+    pub fn new(region: Region, origin: Vec<i64>, shape: Vec<i64>) -> Self {
+        let numbers = region.iter().zip(&origin).zip(&shape).map(|((range, origin), shape)| {
+            if range.is_empty() {
+                return Interval::trusted(0, -1);
+            }
+            let number = |at: i64| floor_div(at - origin, *shape);
+            Interval::trusted(number(range.first()), number(range.last()))
+        });
+        let numbers = numbers.collect();
+        Grid { region, origin, shape, numbers }
+    }
+
+    /// The coordinates of a tile.
+    pub fn tile(&self, number: &[i64]) -> Region {
+        (0..number.len()).map(|dim| self.range(dim, number[dim])).collect()
+    }
+
+    /// The coordinates of the tiles with that number along one dimension.
+    pub fn range(&self, dim: usize, number: i64) -> Interval {
+        let first = self.origin[dim] + number * self.shape[dim];
+        Interval::trusted(first, first + self.shape[dim] - 1).intersect(self.region[dim])
+    }
+
+    /// The numbers of the tiles that meet a range along one dimension.
+    pub fn meeting(&self, dim: usize, range: Interval) -> Interval {
+        if range.is_empty() {
+            return Interval::trusted(0, -1);
+        }
+        let number = |at: i64| floor_div(at - self.origin[dim], self.shape[dim]);
+        Interval::trusted(number(range.first()), number(range.last())).intersect(self.numbers[dim])
+    }
+
+    /// How many tiles there are.
+    pub fn count(&self) -> u128 {
+        self.numbers.iter().map(|numbers| numbers.len().unwrap_or(0) as u128).product()
+    }
+
+    /// The number of the tile at a place in row-major order.
+    pub fn number(&self, mut place: u128) -> Vec<i64> {
+        let mut number = vec![0; self.numbers.len()];
+        for dim in (0..number.len()).rev() {
+            let len = self.numbers[dim].len().unwrap_or(1).max(1) as u128;
+            number[dim] = self.numbers[dim].first() + (place % len) as i64;
+            place /= len;
+        }
+        number
+    }
+
+    /// Elements of the largest tile.
+    pub fn largest(&self) -> u128 {
+        let dims = self.shape.iter().zip(&self.region);
+        dims.map(|(shape, range)| (*shape).min(range.len().unwrap_or(i64::MAX)) as u128).product()
+    }
+}
+
+/// Elements of a bounded box.
+pub fn volume(region: &[Interval]) -> u128 {
+    region.iter().map(|range| range.len().unwrap_or(i64::MAX).max(0) as u128).fold(1, u128::saturating_mul)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_cover_the_region_once() {
+        let region = vec![Interval::new(5, 11).expect("a range"), Interval::new(-3, 4).expect("a range")];
+        let grid = Grid::new(region.clone(), vec![0, 0], vec![4, 5]);
+        assert_eq!(grid.count(), 4);
+        let tiles: Vec<Region> = (0..grid.count()).map(|place| grid.tile(&grid.number(place))).collect();
+        assert_eq!(tiles.iter().map(|tile| volume(tile)).sum::<u128>(), volume(&region));
+        assert_eq!(format!("{:?}", tiles[0]), "[5..8, -3..0]");
+        assert_eq!(grid.meeting(0, Interval::new(7, 8).expect("a range")), Interval::trusted(1, 1));
+    }
+}

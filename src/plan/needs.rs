@@ -1,0 +1,253 @@
+//! Which box of its sources a box of a stage needs, in closed form where coordinates move one by one.
+//!
+//! ```text
+//! blur[y, x] = sum(dy in -1..=1) a[y + dy, 2 * x]      a.0 moves with y: +y + (-1..=1)      a.1 moves with x: 2·x
+//! ```
+//!
+//! The closed form costs a few additions, so that tiles and bands can be asked for by the million. Coordinates that
+//! move in no such way are left to [`footprint`], box by box.
+
+use super::stages::Stages;
+use crate::access::footprint::{Region, footprint};
+use crate::access::linear::{Atom, Linear};
+use crate::access::{Driver, Reach};
+use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
+use crate::graph::{TensorKind, WindowBody};
+use crate::index::interval::floor_div;
+use crate::index::{INF, Interval, Window};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one stage needs of another.
+#[derive(Clone, Debug)]
+pub struct Need {
+    /// Of which.
+    pub source: TensorId,
+    /// Per dimension of it.
+    pub dims: Vec<NeedDim>,
+}
+
+/// What is needed along one dimension of a source.
+#[derive(Clone, Debug)]
+pub struct NeedDim {
+    /// The reads.
+    parts: Vec<Part>,
+    /// What all of them do.
+    pub motion: Motion,
+}
+
+/// One read along one dimension.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    reach: Reach,
+    global: Option<Reach>,
+}
+
+/// How what is needed follows the box that is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Motion {
+    /// Not at all.
+    Still,
+    /// Both ends move with one dimension of the reader, the same way.
+    With {
+        /// Of the reader.
+        dim: usize,
+        /// Whether they move up with it.
+        up: bool,
+    },
+    /// In some other way.
+    Free,
+}
+
+/// A stage with what it needs.
+#[derive(Clone, Debug, Default)]
+pub struct Needs {
+    /// Of other stages.
+    pub sources: Vec<Need>,
+    /// Of itself: a recurrence.
+    pub own: Option<Need>,
+}
+
+/// What `id` needs of its sources.
+pub fn needs(stages: &Stages, id: TensorId) -> Needs {
+    if let Some(call) = stages.hosts.get(&id) {
+        let sources = call.takes.iter().map(|take| host_need(stages, *take, call.numbers)).collect();
+        return Needs { sources, own: None };
+    }
+    let Some(body) = body_of(stages, id) else { return Needs::default() };
+    let varies = varies(body);
+    let mut by_source: BTreeMap<TensorId, Vec<Vec<Part>>> = BTreeMap::new();
+    let mut free: BTreeSet<(TensorId, usize)> = BTreeSet::new();
+    for access in &stages.accesses[id.index()].reads {
+        let rank = access.map.len();
+        let dims = by_source.entry(access.tensor).or_insert_with(|| vec![Vec::new(); rank]);
+        for (dim, parts) in dims.iter_mut().enumerate() {
+            let part = Part { reach: access.reach[dim], global: access.global[dim] };
+            if part.reach.driver.is_none() && moves(&access.map[dim], id, stages, &varies) {
+                free.insert((access.tensor, dim));
+            }
+            parts.push(part);
+        }
+    }
+    let mut needs = Needs::default();
+    for (source, dims) in by_source {
+        let dims = dims.into_iter().enumerate().map(|(dim, parts)| {
+            let motion = if free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
+            NeedDim { parts, motion }
+        });
+        let need = Need { source, dims: dims.collect() };
+        if source == id { needs.own = Some(need) } else { needs.sources.push(need) }
+    }
+    needs
+}
+
+/// A host function needs of a take the same window, whole.
+fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
+    let dims = stages.tensor(take).domain.dims().iter().enumerate().map(|(dim, declared)| {
+        let driver = (dim < numbers).then_some(Driver { coord: Coord::Global(dim as u32), stride: 1, per: 1 });
+        let range = if driver.is_some() { Interval::closed(0, 0).expect("a point") } else { declared.interval };
+        let parts = vec![Part { reach: Reach { driver, range }, global: None }];
+        NeedDim { motion: motion(&parts), parts }
+    });
+    Need { source: take, dims: dims.collect() }
+}
+
+fn body_of(stages: &Stages, id: TensorId) -> Option<&Body> {
+    match &stages.tensor(id).kind {
+        TensorKind::Input(_) | TensorKind::Var(_) => None,
+        TensorKind::Pointwise(pointwise) => Some(&pointwise.body.body),
+        TensorKind::Windowed(windowed) => match &windowed.body {
+            WindowBody::Expr(body) => Some(&body.body),
+            WindowBody::Extern { .. } => None,
+        },
+    }
+}
+
+/// For every node, whether it follows coordinates, other than through data.
+fn varies(body: &Body) -> Vec<bool> {
+    let mut varies: Vec<bool> = Vec::with_capacity(body.len());
+    for (_, node) in body.nodes() {
+        let own = match &node.op {
+            Op::Coord(coord) => !matches!(coord, Coord::Bound(_)),
+            Op::Read { .. } => false,
+            op => op.args().iter().any(|arg| varies[arg.index()]),
+        };
+        varies.push(own);
+    }
+    varies
+}
+
+/// Whether a form follows coordinates of the reader.
+fn moves(form: &Linear, id: TensorId, stages: &Stages, varies: &[bool]) -> bool {
+    let floors = &stages.accesses[id.index()].floors;
+    let mut queue: Vec<&Linear> = vec![form];
+    while let Some(form) = queue.pop() {
+        for (atom, _) in &form.terms {
+            match atom {
+                Atom::Coord(Coord::Bound(_)) => {}
+                Atom::Coord(_) => return true,
+                Atom::Floor(floor) => queue.push(&floors[*floor as usize].form),
+                Atom::Node(NodeId(node)) if varies[*node as usize] => return true,
+                Atom::Node(_) => {}
+            }
+        }
+    }
+    false
+}
+
+fn motion(parts: &[Part]) -> Motion {
+    let own = |part: &Part| match part.reach.driver {
+        None => Motion::Still,
+        Some(Driver { coord: Coord::Global(dim) | Coord::Window(dim), stride, .. }) => {
+            Motion::With { dim: dim as usize, up: stride > 0 }
+        }
+        Some(_) => Motion::Free,
+    };
+    let first = parts.first().map_or(Motion::Still, own);
+    if parts.iter().all(|part| own(part) == first) { first } else { Motion::Free }
+}
+
+/// The boxes that `region` of a stage needs of its sources; sources of which it needs nothing are left out.
+pub fn needed(stages: &Stages, id: TensorId, needs: &Needs, region: &[Interval]) -> BTreeMap<TensorId, Region> {
+    if region.iter().any(|range| range.is_empty()) {
+        return BTreeMap::new();
+    }
+    let any_free = needs.sources.iter().any(|need| need.dims.iter().any(|dim| dim.motion == Motion::Free));
+    let exact = if any_free { footprint(stages.tensor(id), region).ok() } else { None };
+    let mut boxes = BTreeMap::new();
+    for need in &needs.sources {
+        let free = need.dims.iter().any(|dim| dim.motion == Motion::Free);
+        let found = match &exact {
+            Some(exact) if free => exact.get(&need.source).cloned(),
+            _ => Some(closed_form(stages, id, need, region)),
+        };
+        if let Some(found) = found.filter(|found| found.iter().all(|range| !range.is_empty())) {
+            boxes.insert(need.source, found);
+        }
+    }
+    boxes
+}
+
+/// The box that a box of the reader needs, coordinate by coordinate.
+pub fn closed_form(stages: &Stages, id: TensorId, need: &Need, region: &[Interval]) -> Region {
+    let windows = windows_of(stages, id);
+    let domain = stages.tensor(need.source).domain.dims();
+    let dims = need.dims.iter().zip(domain);
+    dims.map(|(dim, declared)| dim.reached(region, windows, stages, id).intersect(declared.interval)).collect()
+}
+
+fn windows_of(stages: &Stages, id: TensorId) -> &[Window] {
+    match &stages.tensor(id).kind {
+        TensorKind::Windowed(windowed) => &windowed.windows.dims,
+        TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => &[],
+    }
+}
+
+impl Need {
+    /// What a box of the reader needs along one dimension, whatever the domain of the source.
+    pub fn reach_of(&self, dim: usize, region: &[Interval], stages: &Stages, id: TensorId) -> Interval {
+        self.dims[dim].reached(region, windows_of(stages, id), stages, id)
+    }
+}
+
+impl NeedDim {
+    fn reached(&self, region: &[Interval], windows: &[Window], stages: &Stages, id: TensorId) -> Interval {
+        let mut hull: Option<Interval> = None;
+        for part in &self.parts {
+            let mut own = reached(part.reach, region, windows, stages, id);
+            if let Some(global) = part.global {
+                own = own.intersect(reached(global, region, windows, stages, id));
+            }
+            hull = Some(hull.map_or(own, |hull| hull.hull(own)));
+        }
+        hull.unwrap_or(Interval::all())
+    }
+}
+
+fn reached(reach: Reach, region: &[Interval], windows: &[Window], stages: &Stages, id: TensorId) -> Interval {
+    let Some(driver) = reach.driver else { return reach.range };
+    let coords = match driver.coord {
+        Coord::Global(dim) => region[dim as usize],
+        Coord::Window(dim) => {
+            let dim = dim as usize;
+            let domain = stages.tensor(id).domain.dims()[dim].interval;
+            let touching = windows[dim].touching(region[dim]).unwrap_or(Interval::all());
+            touching.intersect(windows[dim].inside(domain).unwrap_or(Interval::all()))
+        }
+        Coord::Local(_) | Coord::Bound(_) => return Interval::all(),
+    };
+    if coords.is_empty() {
+        return coords;
+    }
+    let ends = [coords.first(), coords.last()].map(|end| scaled(end, driver));
+    let (lo, hi) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+    let bound = |end: i128| end.clamp(-i128::from(INF), i128::from(INF)) as i64;
+    let (lo, hi) = (bound(lo + i128::from(reach.range.first())), bound(hi + i128::from(reach.range.last())));
+    Interval::closed(lo, hi).unwrap_or(Interval::all())
+}
+
+fn scaled(end: i64, driver: Driver) -> i128 {
+    if end.abs() >= INF {
+        return i128::from(end) * i128::from(driver.stride.signum());
+    }
+    i128::from(floor_div(end, driver.per)) * i128::from(driver.stride)
+}

@@ -1,0 +1,266 @@
+//! A checked graph -> stages: what is computed on its own, in simple kinds only.
+//!
+//! ```text
+//! tensor m: f16[x: inf] window [4] stride [2] blend mean = …
+//!
+//! m.windows: f32, windows blended by sum        m: f16 = m.windows[x] / count(x)
+//! ```
+//!
+//! Means, f16 windows and host functions become hidden tensors, so that everything below knows inputs, variables,
+//! bodies, blended windows and host calls, and nothing else.
+
+use crate::access::{Accesses, TensorAccess, tensor_access};
+use crate::diagnostic::Diagnostics;
+use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
+use crate::graph::follow::{take_body, view_body};
+use crate::graph::resolve_weak::Resolved;
+use crate::graph::scalar::{BinaryFn, Scalar};
+use crate::graph::types::{Element, Ty};
+use crate::graph::view::View;
+use crate::graph::window::Take;
+use crate::graph::{
+    Blend, BlendKind, Graph, InputSource, Pointwise, Tensor, TensorKind, WindowBody, Windowed,
+};
+use crate::index::{Dim, Domain, IndexError, Interval, Window};
+use crate::source::Span;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A graph of simple stages; a stage is known by the id of its tensor.
+#[derive(Clone, Debug)]
+pub struct Stages {
+    /// The script's tensors, then the hidden ones.
+    pub graph: Graph,
+    /// How each reads the others.
+    pub accesses: Vec<Arc<TensorAccess>>,
+    /// Tensors whose elements a host function makes, window by window.
+    pub hosts: BTreeMap<TensorId, HostCall>,
+    /// How many tensors the script has.
+    pub declared: usize,
+}
+
+/// A host function that makes whole windows.
+///
+/// The tensor has the window numbers as its first dimensions and the place inside the window as the others.
+#[derive(Clone, Debug)]
+pub struct HostCall {
+    /// The name it is registered under.
+    pub function: Arc<str>,
+    /// The tensor of the script that it is the body of.
+    pub owner: TensorId,
+    /// Dimensions that are window numbers.
+    pub numbers: usize,
+    /// Its arguments: tensors over window numbers and places.
+    pub takes: Vec<TensorId>,
+}
+
+/// Splits every tensor of the graph into simple stages.
+pub fn stages(graph: &Graph, accesses: Accesses) -> Result<Stages, IndexError> {
+    let declared = graph.tensors.len();
+    let accesses = accesses.tensors.into_iter().map(Arc::new).collect();
+    let mut stages = Stages { graph: graph.clone(), accesses, hosts: BTreeMap::new(), declared };
+    for at in 0..declared {
+        let id = TensorId(at as u32);
+        if let TensorKind::Windowed(windowed) = stages.graph.tensor(id).kind.clone() {
+            stages.split(id, &windowed)?;
+        }
+    }
+    Ok(stages)
+}
+
+impl Stages {
+    /// The tensor with that id.
+    pub fn tensor(&self, id: TensorId) -> &Tensor {
+        self.graph.tensor(id)
+    }
+
+    /// These stages and one more: the elements of a view.
+    pub fn with_view(&self, view: &View, span: Span) -> (Stages, TensorId) {
+        let mut stages = self.clone();
+        let kind = TensorKind::Pointwise(Pointwise { body: view_body(view, span), recurrence: None });
+        let id = stages.add(&view.name.clone(), span, view.element, view.domain().clone(), kind);
+        (stages, id)
+    }
+
+    /// These stages and one more: a body over a box.
+    pub fn with_body(&self, name: &str, span: Span, element: Element, domain: Domain, body: Resolved) -> (Stages, TensorId) {
+        let mut stages = self.clone();
+        let kind = TensorKind::Pointwise(Pointwise { body, recurrence: None });
+        let id = stages.add(name, span, element, domain, kind);
+        (stages, id)
+    }
+
+    fn add(&mut self, name: &str, span: Span, element: Element, domain: Domain, kind: TensorKind) -> TensorId {
+        let id = TensorId(self.graph.tensors.len() as u32);
+        let module = self.graph.tensors.first().map(|tensor| tensor.module).unwrap_or_default();
+        self.graph.tensors.push(Tensor {
+            name: name.into(),
+            doc: Vec::new(),
+            span,
+            module,
+            element,
+            domain,
+            chunk: None,
+            format: None,
+            kind,
+        });
+        self.accesses.push(Arc::new(TensorAccess::default()));
+        self.analyse(id);
+        id
+    }
+
+    fn set_kind(&mut self, id: TensorId, kind: TensorKind) {
+        self.graph.tensors[id.index()].kind = kind;
+        self.analyse(id);
+    }
+
+    fn analyse(&mut self, id: TensorId) {
+        // Hidden bodies read inside by construction; there is nothing to say to the user.
+        let access = tensor_access(&self.graph, self.graph.tensor(id), &mut Diagnostics::default());
+        self.accesses[id.index()] = Arc::new(access);
+    }
+
+    fn split(&mut self, id: TensorId, windowed: &Windowed) -> Result<(), IndexError> {
+        let mut windowed = windowed.clone();
+        if let WindowBody::Extern { name, args } = windowed.body.clone() {
+            let takes: Vec<Arc<Take>> = args.iter().map(|arg| windowed.takes[*arg].clone()).collect();
+            windowed.body = WindowBody::Expr(self.host_windows(id, &windowed, &name, &takes)?);
+            self.set_kind(id, TensorKind::Windowed(Box::new(windowed.clone())));
+        }
+        let element = self.tensor(id).element;
+        let mean = matches!(windowed.blend.kind, BlendKind::Mean);
+        if mean || element != element.computed() {
+            self.accumulate(id, windowed, mean);
+        }
+        Ok(())
+    }
+
+    /// A hidden tensor with the raw windows of a host function, and the body that reads it.
+    fn host_windows(
+        &mut self,
+        id: TensorId,
+        windowed: &Windowed,
+        function: &Arc<str>,
+        takes: &[Arc<Take>],
+    ) -> Result<Resolved, IndexError> {
+        let owner = self.tensor(id).clone();
+        let rank = owner.domain.rank();
+        let mut numbers = Vec::new();
+        for (window, dim) in windowed.windows.dims.iter().zip(owner.domain.dims()) {
+            numbers.push(Dim::explicit(window.inside(dim.interval)?));
+        }
+        let sized = |sizes: &[i64]| -> Result<Domain, IndexError> {
+            let places = sizes.iter().map(|size| Ok(Dim::explicit(Interval::sized(0, *size)?)));
+            let places: Vec<Dim> = places.collect::<Result<_, IndexError>>()?;
+            Domain::new(numbers.iter().cloned().chain(places).collect())
+        };
+        let mut arguments = Vec::new();
+        for take in takes {
+            let name = format!("{}.{}", owner.name, take.name);
+            let kind = TensorKind::Pointwise(Pointwise { body: take_body(take, rank), recurrence: None });
+            let domain = sized(&take.sizes)?;
+            arguments.push(self.add(&name, take.span, take.source.element, domain, kind));
+        }
+        let sizes: Vec<i64> = windowed.windows.dims.iter().map(|window| window.size()).collect();
+        let kind = TensorKind::Input(InputSource::Host);
+        let raw = self.add(&format!("{}.windows", owner.name), owner.span, owner.element, sized(&sizes)?, kind);
+        let call = HostCall { function: function.clone(), owner: id, numbers: rank, takes: arguments };
+        self.hosts.insert(raw, call);
+        let mut body = Body::default();
+        let coords = (0..rank).map(|dim| Coord::Window(dim as u32)).chain((0..rank).map(|dim| Coord::Local(dim as u32)));
+        let int = Ty::Strong(Element::I64);
+        let coords = coords.map(|coord| body.push(Op::Coord(coord), int, owner.span)).collect();
+        let root = body.push(Op::Read { tensor: raw, coords, arm: 0 }, Ty::Strong(owner.element.computed()), owner.span);
+        Ok(Resolved { body, root })
+    }
+
+    /// Windows are folded in a hidden tensor of the type that they compute in; the tensor itself finishes them.
+    fn accumulate(&mut self, id: TensorId, mut windowed: Windowed, mean: bool) {
+        let owner = self.tensor(id).clone();
+        let element = owner.element.computed();
+        let init = windowed.blend.init;
+        if mean {
+            // Adding to minus zero changes nothing, not even the sign of a zero.
+            let zero = if element.is_float() { Scalar::f64(-0.0).cast(element) } else { Scalar::i64(0).cast(element) };
+            windowed.blend = Blend { kind: BlendKind::Sum, init: zero };
+        }
+        let windows = windowed.windows.dims.clone();
+        let kind = TensorKind::Windowed(Box::new(windowed));
+        let sum = self.add(&format!("{}.sum", owner.name), owner.span, element, owner.domain.clone(), kind);
+        let mut finish = Finish { body: Body::default(), span: owner.span };
+        let coords = (0..owner.domain.rank()).map(|dim| finish.coord(dim)).collect();
+        let read = Op::Read { tensor: sum, coords, arm: 0 };
+        let mut root = finish.body.push(read, Ty::Strong(element), owner.span);
+        if mean {
+            let intervals: Vec<Interval> = owner.domain.dims().iter().map(|dim| dim.interval).collect();
+            root = finish.mean(root, element, init, &windows, &intervals);
+        }
+        let body = Resolved { body: finish.body, root };
+        self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
+    }
+}
+
+/// Builds the body that finishes a mean.
+struct Finish {
+    body: Body,
+    span: Span,
+}
+
+impl Finish {
+    fn coord(&mut self, dim: usize) -> NodeId {
+        self.body.push(Op::Coord(Coord::Global(dim as u32)), Ty::Strong(Element::I64), self.span)
+    }
+
+    fn int(&mut self, value: i64) -> NodeId {
+        self.body.strong(Scalar::i64(value), self.span)
+    }
+
+    fn op(&mut self, function: BinaryFn, a: NodeId, b: NodeId) -> NodeId {
+        self.body.binary(function, a, b, Ty::Strong(Element::I64), self.span)
+    }
+
+    /// The sum divided by the number of windows; the initial value where there is none.
+    fn mean(&mut self, sum: NodeId, element: Element, init: Scalar, windows: &[Window], domain: &[Interval]) -> NodeId {
+        let mut count = self.int(1);
+        for (dim, window) in windows.iter().enumerate() {
+            let own = self.covering(dim, *window, domain[dim]);
+            count = self.op(BinaryFn::Mul, count, own);
+        }
+        let ty = Ty::Strong(element);
+        let divisor = self.body.push(Op::Cast(count), ty, self.span);
+        let divide = if element.is_float() { BinaryFn::Div } else { BinaryFn::FloorDiv };
+        let quotient = self.body.push(Op::Binary(divide, sum, divisor), ty, self.span);
+        let zero = self.int(0);
+        let none = self.body.push(Op::Binary(BinaryFn::Eq, count, zero), Ty::Strong(Element::Bool), self.span);
+        let init = self.body.strong(init, self.span);
+        self.body.push(Op::Select(none, init, quotient), ty, self.span)
+    }
+
+    /// How many windows cover the coordinate along one dimension.
+    fn covering(&mut self, dim: usize, window: Window, domain: Interval) -> NodeId {
+        let inside = window.inside(domain).unwrap_or(Interval::all());
+        if inside.is_empty() {
+            return self.int(0);
+        }
+        let coord = self.coord(dim);
+        let stride = self.int(window.stride());
+        // Window w covers x when o + w·s <= x < o + w·s + size.
+        let [mut last, mut first] = [-window.offset(), -window.offset() - window.size() + window.stride()].map(|by| {
+            let by = self.int(by);
+            let moved = self.op(BinaryFn::Add, coord, by);
+            self.op(BinaryFn::FloorDiv, moved, stride)
+        });
+        if let Some(end) = inside.upper() {
+            let end = self.int(end - 1);
+            last = self.op(BinaryFn::Min, last, end);
+        }
+        if let Some(start) = inside.lower() {
+            let start = self.int(start);
+            first = self.op(BinaryFn::Max, first, start);
+        }
+        let (one, zero) = (self.int(1), self.int(0));
+        let length = self.op(BinaryFn::Sub, last, first);
+        let count = self.op(BinaryFn::Add, length, one);
+        self.op(BinaryFn::Max, count, zero)
+    }
+}
