@@ -27,5 +27,6 @@ pub mod interp;
 pub mod io;
 #[cfg(feature = "jit")]
 pub mod jit;
+pub mod run;
 pub mod picture;
 pub mod cli;
