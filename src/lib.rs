@@ -28,5 +28,6 @@ pub mod io;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod plan;
+pub mod run;
 pub mod picture;
 pub mod cli;

@@ -22,7 +22,7 @@ pub struct Span {
 }
 
 /// A name, a text and where its lines start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// Shown in diagnostics: the path as the user wrote it, or `std/noise.itp`.
     pub name: String,
@@ -35,7 +35,7 @@ pub struct Source {
 pub const MAX_SOURCE_BYTES: usize = 16 << 20;
 
 /// All texts of one compilation.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sources {
     list: Vec<Source>,
 }

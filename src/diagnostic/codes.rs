@@ -2,7 +2,7 @@
 //!
 //! E00 files and command line · E01 syntax · E02 names, constants, functions · E03 shapes and windows ·
 //! E04 types · E05 reads · E06 views · E07 cycles and recurrences · E08 inputs, outputs, formats, writes ·
-//! E09 limits · W warnings. Numbers are never reused.
+//! E09 limits · E10 data and runs · W warnings. Numbers are never reused.
 
 use std::fmt;
 
@@ -66,6 +66,7 @@ codes! {
     E0701 E0702 E0703 E0704
     E0801 E0802 E0803 E0804 E0805 E0806 E0807 E0808 E0809
     E0901 E0902 E0903
+    E1001 E1002 E1003 E1004 E1005 E1006 E1007 E1008
     W0001 W0002
 }
 

@@ -1,0 +1,218 @@
+//! What callers and engines share: one read of a view, the data outside of the script, where the elements go, and how
+//! the run is watched and stopped.
+//!
+//! ```text
+//! Backend::plan(Job)  ->  Planned           no element is computed, the memory is known
+//! Planned::run(Sink, Control)  ->  Stats    row-major bytes go to the sink
+//! ```
+//!
+//! Elements are bytes as in files: row-major, little-endian, a bool is a byte 0 or 1, an f16 its 16 bits.
+
+use super::stats::{Plan, Stats};
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::body::TensorId;
+use crate::graph::types::Element;
+use crate::graph::view::View;
+use crate::io::Array;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs the reads of one compiled script; made once per program, so it may keep kernels between reads.
+pub trait Backend: Send + Sync {
+    /// As `--engine` and the statistics call it.
+    fn name(&self) -> &'static str;
+
+    /// Works out what a read takes, without computing an element.
+    fn plan(&self, job: Job) -> Result<Box<dyn Planned>>;
+}
+
+/// A read that is ready to run, any number of times; each run starts with nothing stored.
+pub trait Planned: Send + Sync {
+    /// What is known before the run.
+    fn plan(&self) -> &Plan;
+
+    /// Computes the elements and hands them to `sink`; the times in the result are the caller's to fill in.
+    fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats>;
+}
+
+/// One read: every element of a bounded view.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What is read; the box is its domain.
+    pub view: Arc<View>,
+    /// The data that the script does not have.
+    pub world: Arc<World>,
+    /// How it runs.
+    pub limits: Limits,
+}
+
+/// How a run is bounded; no result depends on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Workers, at least 1.
+    pub threads: usize,
+    /// A plan that needs more bytes is refused by the caller before it runs.
+    pub memory: Option<u64>,
+    /// Tile shape over the unbounded dimensions, outermost first, instead of the script's and the planner's.
+    pub tile: Option<Vec<i64>>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { threads: 1, memory: None, tile: None }
+    }
+}
+
+/// The data outside of a script. What a read needs of it has been checked to be there, with its declared type and shape.
+#[derive(Clone, Default)]
+pub struct World {
+    /// Grows whenever anything here changes.
+    pub generation: u64,
+    /// The data of inputs, by tensor; the first element is the domain's lowest corner.
+    pub inputs: BTreeMap<TensorId, Arc<Array>>,
+    /// Functions for `extern`, by name.
+    pub hosts: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
+    /// Done after the `set` items of the script, in this order.
+    pub writes: Vec<Write>,
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let inputs: Vec<_> = self.inputs.keys().collect();
+        let hosts: Vec<_> = self.hosts.keys().collect();
+        write!(f, "World {{ inputs: {inputs:?}, hosts: {hosts:?}, writes: {} }}", self.writes.len())
+    }
+}
+
+/// Elements that the host writes into a variable, through a view that shows each of them once.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// Where they go; elements that a pad made go nowhere.
+    pub target: Arc<View>,
+    /// One for every element of the view.
+    pub data: Arc<Array>,
+}
+
+/// A function of the host program that an `extern` body names.
+pub trait HostFn: Send + Sync {
+    /// One whole window of a tensor.
+    fn call(&self, call: &HostCall<'_>) -> std::result::Result<Array, String>;
+}
+
+/// What a host function is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct HostCall<'a> {
+    /// The name in the script's `extern`.
+    pub name: &'a str,
+    /// The tensor that the window belongs to.
+    pub tensor: &'a str,
+    /// Which window, per dimension.
+    pub window: &'a [i64],
+    /// The slices that the script takes for it, in the order of the arguments.
+    pub takes: &'a [Array],
+    /// Element type that the result must have.
+    pub element: Element,
+    /// Shape that the result must have.
+    pub size: &'a [i64],
+}
+
+/// Calls a host function and makes sure that its window has the type and shape that the script says.
+pub fn call_host(host: &dyn HostFn, call: &HostCall<'_>) -> Result<Array> {
+    let place = format!("window {:?} of {}", call.window, quoted(call.tensor));
+    let failed = |why: String| {
+        Diagnostic::new(Code::E1004, format!("host function {} failed for {place}: {why}", quoted(call.name)))
+    };
+    let array = host.call(call).map_err(|why| Box::new(failed(why)))?;
+    let bytes = array.shape.iter().try_fold(array.element.bytes(), |n, len| n.checked_mul(*len as u64));
+    if array.element == call.element && array.shape == call.size && bytes == Some(array.data.len() as u64) {
+        return Ok(array);
+    }
+    let (given, wanted) = (array_type(array.element, &array.shape), array_type(call.element, call.size));
+    let message = format!("host function {} gave {given} for {place}, which is {wanted}", quoted(call.name));
+    Diagnostic::new(Code::E1004, message).help(format!("return exactly {wanted}")).err()
+}
+
+/// `f32[3, 4]`: an array's type as messages show it.
+pub fn array_type(element: Element, shape: &[i64]) -> String {
+    format!("{element}{shape:?}")
+}
+
+/// Where the elements of a read go.
+pub trait Sink: Send {
+    /// Takes the next elements in row-major order, any whole number of them.
+    fn write(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// The whole destination where it is memory: an engine may fill it in any order, and then writes nothing.
+    fn memory(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+}
+
+/// How a run is watched and stopped.
+#[derive(Clone)]
+pub struct Control<'a> {
+    /// Once true, the run ends soon with [`Code::E1006`].
+    pub cancel: Arc<AtomicBool>,
+    /// Told how many elements, or other equal parts, are done of how many; from any thread.
+    pub progress: &'a (dyn Fn(u64, u64) + Sync),
+    /// Where spans of work are recorded, if someone wants them.
+    pub trace: Option<&'a Trace>,
+}
+
+impl Control<'_> {
+    /// An error once the run is to end.
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) { Err(cancelled()) } else { Ok(()) }
+    }
+}
+
+/// The error that ends a cancelled run.
+pub fn cancelled() -> Box<Diagnostic> {
+    Box::new(Diagnostic::new(Code::E1006, "the run was cancelled"))
+}
+
+/// Spans of work on threads, with a clock from outside.
+pub struct Trace {
+    clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    events: Mutex<Vec<Event>>,
+}
+
+/// One span of work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What was done, such as `smooth [0, 3]`.
+    pub name: String,
+    /// Number of the worker, from 0.
+    pub worker: usize,
+    /// Microseconds since the trace began.
+    pub start: u64,
+    /// Microseconds that it took.
+    pub duration: u64,
+}
+
+impl Trace {
+    /// A trace whose `clock` gives microseconds since it began.
+    pub fn new(clock: impl Fn() -> u64 + Send + Sync + 'static) -> Trace {
+        Trace { clock: Box::new(clock), events: Mutex::default() }
+    }
+
+    /// Microseconds since the trace began.
+    pub fn now(&self) -> u64 {
+        (self.clock)()
+    }
+
+    /// Records that `worker` did `name` from `start` until now.
+    pub fn record(&self, name: String, worker: usize, start: u64) {
+        let duration = self.now().saturating_sub(start);
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.push(Event { name, worker, start, duration });
+    }
+
+    /// Everything recorded so far, by start.
+    pub fn events(&self) -> Vec<Event> {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        events.sort_by_key(|event| (event.start, event.worker));
+        events
+    }
+}
