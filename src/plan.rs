@@ -1,6 +1,13 @@
 //! A box that is asked for -> what to compute, in which tiles, in which order, and how much memory that takes.
+//!
+//! - [`stages`] are the simple kinds of work, [`needs`] what each needs of the others;
+//! - [`mod@group`] decides what is computed together, [`grid`] and [`shape`] in which tiles;
+//! - [`recurrence`] says which boxes of earlier steps a step needs.
 
+pub mod bands;
 pub mod grid;
+pub mod group;
 pub mod needs;
 pub mod recurrence;
+pub mod shape;
 pub mod stages;

@@ -9,6 +9,7 @@
 //! Means, f16 windows and host functions become hidden tensors, so that everything below knows inputs, variables,
 //! bodies, blended windows and host calls, and nothing else.
 
+use super::needs::{Needs, needs};
 use crate::access::{Accesses, TensorAccess, tensor_access};
 use crate::diagnostic::Diagnostics;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
@@ -33,6 +34,8 @@ pub struct Stages {
     pub graph: Graph,
     /// How each reads the others.
     pub accesses: Vec<Arc<TensorAccess>>,
+    /// What each needs of the others, in closed form.
+    pub needs: Vec<Arc<Needs>>,
     /// Tensors whose elements a host function makes, window by window.
     pub hosts: BTreeMap<TensorId, HostCall>,
     /// How many tensors the script has.
@@ -58,13 +61,16 @@ pub struct HostCall {
 pub fn stages(graph: &Graph, accesses: Accesses) -> Result<Stages, IndexError> {
     let declared = graph.tensors.len();
     let accesses = accesses.tensors.into_iter().map(Arc::new).collect();
-    let mut stages = Stages { graph: graph.clone(), accesses, hosts: BTreeMap::new(), declared };
+    let mut stages =
+        Stages { graph: graph.clone(), accesses, needs: Vec::new(), hosts: BTreeMap::new(), declared };
     for at in 0..declared {
         let id = TensorId(at as u32);
         if let TensorKind::Windowed(windowed) = stages.graph.tensor(id).kind.clone() {
             stages.split(id, &windowed)?;
         }
     }
+    let all = (0..stages.graph.tensors.len()).map(|at| Arc::new(needs(&stages, TensorId(at as u32))));
+    stages.needs = all.collect();
     Ok(stages)
 }
 
@@ -79,6 +85,7 @@ impl Stages {
         let mut stages = self.clone();
         let kind = TensorKind::Pointwise(Pointwise { body: view_body(view, span), recurrence: None });
         let id = stages.add(&view.name.clone(), span, view.element, view.domain().clone(), kind);
+        stages.needs.push(Arc::new(needs(&stages, id)));
         (stages, id)
     }
 
@@ -87,6 +94,7 @@ impl Stages {
         let mut stages = self.clone();
         let kind = TensorKind::Pointwise(Pointwise { body, recurrence: None });
         let id = stages.add(name, span, element, domain, kind);
+        stages.needs.push(Arc::new(needs(&stages, id)));
         (stages, id)
     }
 

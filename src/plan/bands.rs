@@ -1,0 +1,212 @@
+//! A task -> the memory it holds and, band by band, the rows that every member computes.
+//!
+//! ```text
+//! c[y] = b[y - 1] + b[y + 1],  b[y] = a[y - 1] + a[y + 1],  bands of 4 rows of c
+//!
+//! band 0: a -2..6  b -1..5  c 0..4        band 1: a 6..10  b 5..9  c 4..8        a, b: rings of 8 rows
+//! ```
+
+use super::group::{Group, Needed, Role, steps_of, task_regions, work_box};
+use super::recurrence::{Steps, recurrence};
+use super::stages::Stages;
+use crate::access::footprint::Region;
+use crate::index::Interval;
+
+/// What one task does.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// What it makes of the target.
+    pub tile: Region,
+    /// Per member of the group; `None` where nothing is needed.
+    pub slots: Vec<Option<Slot>>,
+    /// The steps of a recurrence, and where they live.
+    pub steps: Option<(Steps, Slot)>,
+}
+
+/// The memory of a member in a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// What passes through it.
+    pub region: Region,
+    /// A dimension of which only the last 2^k coordinates are held.
+    pub ring: Option<Ring>,
+}
+
+/// Part of a dimension that is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ring {
+    /// Which.
+    pub dim: usize,
+    /// Coordinates held, a power of two.
+    pub rows: i64,
+}
+
+impl Slot {
+    /// Elements per dimension.
+    pub fn shape(&self) -> Vec<i64> {
+        let mut shape: Vec<i64> = self.region.iter().map(|range| range.len().unwrap_or(1).max(1)).collect();
+        if let Some(ring) = self.ring {
+            shape[ring.dim] = ring.rows;
+        }
+        shape
+    }
+
+    /// Elements held.
+    pub fn elements(&self) -> u128 {
+        self.shape().iter().map(|len| *len as u128).fold(1, u128::saturating_mul)
+    }
+}
+
+/// Works out a task.
+pub fn task(stages: &Stages, group: &Group, boxes: &Needed, tile: Region) -> Task {
+    let work = work_box(stages, group.target, &tile);
+    let regions = task_regions(stages, group, boxes, &work);
+    let steps = steps_of(stages, group.target, &tile).map(|steps| {
+        let reach = recurrence(stages, group.target).map_or(1, |recurrence| recurrence.reach);
+        let slot = Slot { region: work.clone(), ring: ring(&work, steps.dim, reach + 1) };
+        (steps, slot)
+    });
+    let slots = regions.into_iter().map(|region| Some(Slot { region: region?, ring: None })).collect();
+    let mut task = Task { tile, slots, steps };
+    let most = most_rows(stages, group, &task);
+    for (at, rows) in most.into_iter().enumerate() {
+        let (Some(slot), Some(dim)) = (&mut task.slots[at], group.members[at].stream) else { continue };
+        slot.ring = ring(&slot.region, dim, rows);
+    }
+    task
+}
+
+/// A ring that holds `rows`, unless the whole dimension is hardly more; the last dimension is never one.
+fn ring(region: &Region, dim: usize, rows: i64) -> Option<Ring> {
+    let rows = (rows.max(1) as u64).next_power_of_two() as i64;
+    let worth = region[dim].len().is_none_or(|len| len > rows);
+    (worth && dim + 1 < region.len()).then_some(Ring { dim, rows })
+}
+
+/// The most rows that have to be held of every member.
+fn most_rows(stages: &Stages, group: &Group, task: &Task) -> Vec<i64> {
+    let mut most = vec![1; group.members.len()];
+    let mut bands = Bands::new(stages, group, task);
+    while bands.next().is_some() {
+        for (most, held) in most.iter_mut().zip(&bands.held) {
+            *most = (*most).max(held.len().unwrap_or(1));
+        }
+    }
+    most
+}
+
+/// Goes through the bands of a task.
+pub struct Bands<'p> {
+    stages: &'p Stages,
+    group: &'p Group,
+    task: &'p Task,
+    /// Where the next band starts.
+    next: i64,
+    /// Up to where every member has come.
+    done: Vec<Option<i64>>,
+    /// The rows of every member that this band uses.
+    held: Vec<Interval>,
+}
+
+/// What is computed in one band: members first, in order, then the target.
+#[derive(Clone, Debug)]
+pub struct Band {
+    /// Per member; `None` where nothing is new.
+    pub members: Vec<Option<Region>>,
+    /// Of the target: of a recurrence, one step.
+    pub target: Region,
+}
+
+const NOTHING: Interval = Interval::EMPTY;
+
+impl<'p> Bands<'p> {
+    /// From the first band on.
+    pub fn new(stages: &'p Stages, group: &'p Group, task: &'p Task) -> Self {
+        let next = match (&task.steps, group.stream) {
+            (Some((steps, _)), _) => steps.range.first(),
+            (None, Some(dim)) => task.tile[dim].first(),
+            (None, None) => 0,
+        };
+        let members = group.members.len();
+        Bands { stages, group, task, next, done: vec![None; members], held: vec![NOTHING; members] }
+    }
+
+    fn target(&mut self) -> Option<Region> {
+        if let Some((steps, _)) = &self.task.steps {
+            let step = self.next;
+            self.next += 1;
+            return (step <= steps.range.last()).then(|| steps.at(step));
+        }
+        let mut region = self.task.tile.clone();
+        let (range, dim) = match self.group.stream {
+            None => (Interval::trusted(0, 0), None),
+            Some(dim) => (region[dim], Some(dim)),
+        };
+        if self.next > range.last() {
+            return None;
+        }
+        let last = self.next.saturating_add(self.group.band - 1).min(range.last());
+        if let Some(dim) = dim {
+            region[dim] = Interval::trusted(self.next, last);
+        }
+        self.next = last + 1;
+        Some(region)
+    }
+
+    /// The rows of a member that its readers' new rows need.
+    fn rows(&self, at: usize, dim: usize, new: &[Option<Region>], target: &Region) -> Interval {
+        let member = &self.group.members[at];
+        let mut rows = NOTHING;
+        for reader in &member.readers {
+            let (id, region) = match self.group.members.get(*reader) {
+                Some(member) => (member.tensor, new[*reader].as_ref()),
+                None => (self.group.target, Some(target)),
+            };
+            let Some(region) = region else { continue };
+            let needs = &self.stages.needs[id.index()].sources;
+            let Some(need) = needs.iter().find(|need| need.source == member.tensor) else { continue };
+            let own = need.reach_of(dim, region, self.stages, id);
+            rows = if rows.is_empty() { own } else { rows.hull(own) };
+        }
+        rows
+    }
+
+    /// What a member computes in this band.
+    fn member(&mut self, at: usize, new: &[Option<Region>], target: &Region) -> Option<Region> {
+        let slot = self.task.slots[at].as_ref()?;
+        let Some(dim) = self.group.members[at].stream else {
+            let first = self.done[at].is_none();
+            self.done[at] = Some(0);
+            return first.then(|| slot.region.clone());
+        };
+        let rows = self.rows(at, dim, new, target).intersect(slot.region[dim]);
+        if rows.is_empty() {
+            self.held[at] = NOTHING;
+            return None;
+        }
+        let first = self.done[at].map_or(rows.first(), |done| rows.first().max(done + 1));
+        let last = self.done[at].map_or(rows.last(), |done| rows.last().max(done));
+        self.held[at] = Interval::trusted(rows.first(), last);
+        self.done[at] = Some(last);
+        (first <= rows.last()).then(|| {
+            let mut region = slot.region.clone();
+            region[dim] = Interval::trusted(first, rows.last());
+            region
+        })
+    }
+}
+
+impl Iterator for Bands<'_> {
+    type Item = Band;
+
+    fn next(&mut self) -> Option<Band> {
+        let target = self.target()?;
+        let mut new: Vec<Option<Region>> = vec![None; self.group.members.len()];
+        for at in (0..new.len()).rev() {
+            if self.group.members[at].role != Role::Resident {
+                new[at] = self.member(at, &new, &target);
+            }
+        }
+        Some(Band { members: new, target })
+    }
+}

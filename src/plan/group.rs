@@ -1,0 +1,402 @@
+//! Stages -> groups: what is computed together, tile by tile.
+//!
+//! ```text
+//! a -> b -> c -> output        one group: a task makes one tile of the output, with rows of a, b, c of its own
+//! a -> sum of all of a         two groups: tiles of a are shared by the tasks that read them
+//! ```
+//!
+//! A stage is private to the group that reads it, unless several do, or tasks would compute too much of it again.
+
+use super::grid::{Grid, volume};
+use super::needs::{Motion, needed};
+use super::recurrence::{Steps, recurrence, steps};
+use super::stages::Stages;
+use crate::access::footprint::{Region, footprint};
+use crate::graph::TensorKind;
+use crate::graph::body::TensorId;
+use crate::index::Interval;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Stages that are computed together.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// What its tasks make.
+    pub target: TensorId,
+    /// One task per tile.
+    pub grid: Grid,
+    /// Everything else that its tasks hold, sources first.
+    pub members: Vec<Member>,
+    /// The dimension of the target along which a task goes in bands.
+    pub stream: Option<usize>,
+    /// Coordinates per band.
+    pub band: i64,
+    /// Why it is not part of the group that reads it.
+    pub why: &'static str,
+}
+
+/// A stage inside a group.
+#[derive(Clone, Debug)]
+pub struct Member {
+    /// Which.
+    pub tensor: TensorId,
+    /// Where its elements come from.
+    pub role: Role,
+    /// The dimension along which it is brought up to date band by band; without one it is made whole at the start.
+    pub stream: Option<usize>,
+    /// How each of its dimensions follows those of the target.
+    pub motion: Vec<Motion>,
+    /// Who reads it inside the group: a member, or the target after the last of them.
+    pub readers: Vec<usize>,
+}
+
+/// Where the elements of a member come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Its kernel.
+    Compute,
+    /// Tiles that another group makes.
+    Gather(usize),
+    /// A variable: its value, and what was written.
+    Fill,
+    /// An input, which is in memory.
+    Resident,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Of which stage.
+    pub target: TensorId,
+    /// Which box.
+    pub region: Region,
+    /// Workers.
+    pub threads: usize,
+    /// A tile shape over the last dimensions, instead of the planner's.
+    pub tile: Option<Vec<i64>>,
+}
+
+/// Boxes that a request needs, by tensor.
+pub type Needed = BTreeMap<TensorId, Region>;
+
+/// A request that cannot be planned, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(pub String);
+
+/// The stages that `target` needs, sources first, itself last.
+pub fn order(stages: &Stages, target: TensorId) -> Vec<TensorId> {
+    let mut order = Vec::new();
+    let mut seen = BTreeSet::from([target]);
+    let mut stack = vec![(target, 0)];
+    while let Some((id, next)) = stack.pop() {
+        match stages.needs[id.index()].sources.get(next) {
+            None => order.push(id),
+            Some(need) => {
+                stack.push((id, next + 1));
+                if seen.insert(need.source) {
+                    stack.push((need.source, 0));
+                }
+            }
+        }
+    }
+    order
+}
+
+/// The box of every stage that a request needs, exactly.
+pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanError> {
+    let mut boxes = Needed::from([(request.target, request.region.clone())]);
+    for id in order(stages, request.target).into_iter().rev() {
+        let Some(region) = boxes.get(&id).cloned() else { continue };
+        let tensor = stages.tensor(id);
+        let work = work_box(stages, id, &region);
+        if work.iter().any(|range| !range.is_bounded()) {
+            return Err(PlanError(format!(
+                "`{}` would have to be computed without end: each step back needs more of it",
+                tensor.name
+            )));
+        }
+        let found = match stages.hosts.contains_key(&id) {
+            true => needed(stages, id, &stages.needs[id.index()], &work),
+            false => footprint(tensor, &work).map_err(|overflow| {
+                PlanError(format!("a window of `{}` would reach {}, which is no coordinate", tensor.name, overflow.value))
+            })?,
+        };
+        for (source, found) in found {
+            if source == id || found.iter().any(|range| range.is_empty()) {
+                continue;
+            }
+            match boxes.get_mut(&source) {
+                Some(known) => known.iter_mut().zip(found).for_each(|(known, range)| *known = known.hull(range)),
+                None => _ = boxes.insert(source, found),
+            }
+        }
+    }
+    Ok(boxes)
+}
+
+/// What has to be computed of a stage so that a box of it is there: for a recurrence, all steps before.
+pub fn work_box(stages: &Stages, id: TensorId, region: &[Interval]) -> Region {
+    steps_of(stages, id, region).map_or_else(|| region.to_vec(), |steps| steps.hull())
+}
+
+/// The steps of a recurrence that a box needs.
+pub fn steps_of(stages: &Stages, id: TensorId, region: &[Interval]) -> Option<Steps> {
+    let recurrence = recurrence(stages, id)?;
+    let own = stages.needs[id.index()].own.as_ref()?;
+    Some(steps(stages, id, own, recurrence.dim, region))
+}
+
+/// Splits what a request needs into groups, sources first; the last one makes what is asked for.
+pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Vec<Group> {
+    let order = order(stages, request.target);
+    let mut former = Former { stages, request, boxes, groups: Vec::new(), home: BTreeMap::new(), samples: Vec::new() };
+    former.open(request.target, "it is what is asked for");
+    for id in order.iter().rev().skip(1).filter(|id| boxes.contains_key(id)) {
+        former.place(*id);
+    }
+    former.finish(&order)
+}
+
+struct Former<'s> {
+    stages: &'s Stages,
+    request: &'s Request,
+    boxes: &'s Needed,
+    /// The last one first.
+    groups: Vec<Group>,
+    /// The group that computes a stage.
+    home: BTreeMap<TensorId, usize>,
+    /// Per group: what a tile in the middle needs.
+    samples: Vec<Needed>,
+}
+
+/// Work that may be done again before a stage is shared: this many times what is needed, in percent.
+const AGAIN: u128 = 150;
+
+impl Former<'_> {
+    /// A new group for a stage.
+    fn open(&mut self, target: TensorId, why: &'static str) {
+        let region = &self.boxes[&target];
+        let grid = super::shape::grid(self.stages, self.request, target, region);
+        let middle: Vec<i64> = grid.numbers.iter().map(|n| n.first() + (n.last() - n.first()) / 2).collect();
+        let sample = grid.tile(&middle);
+        let sample = work_box(self.stages, target, &sample);
+        self.home.insert(target, self.groups.len());
+        self.samples.push(BTreeMap::from([(target, sample)]));
+        self.groups.push(Group { target, grid, members: Vec::new(), stream: None, band: 1, why });
+    }
+
+    /// Finds the group of a stage, all of whose readers have theirs.
+    fn place(&mut self, id: TensorId) {
+        let readers = self.readers(id);
+        let groups: BTreeSet<usize> = readers.iter().map(|reader| self.home[reader]).collect();
+        for group in &groups {
+            self.sample(*group, id, &readers);
+        }
+        let is_data = match self.stages.tensor(id).kind {
+            TensorKind::Input(_) => !self.stages.hosts.contains_key(&id),
+            TensorKind::Var(_) => true,
+            TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
+        };
+        if is_data {
+            return;
+        }
+        match self.why_shared(id, &groups) {
+            Some(why) => self.open(id, why),
+            None => _ = self.home.insert(id, *groups.first().expect("a stage that is needed has readers")),
+        }
+    }
+
+    fn readers(&self, id: TensorId) -> Vec<TensorId> {
+        let reads = |reader: &TensorId| self.stages.needs[reader.index()].sources.iter().any(|need| need.source == id);
+        self.home.keys().copied().filter(reads).collect()
+    }
+
+    /// What a task in the middle needs of a stage.
+    fn sample(&mut self, group: usize, id: TensorId, readers: &[TensorId]) {
+        let mut hull: Option<Region> = None;
+        for reader in readers.iter().filter(|reader| self.home[reader] == group) {
+            let Some(region) = self.samples[group].get(reader) else { continue };
+            let boxes = needed(self.stages, *reader, &self.stages.needs[reader.index()], region);
+            let Some(found) = boxes.get(&id) else { continue };
+            hull = Some(match hull {
+                None => found.clone(),
+                Some(hull) => hull.iter().zip(found).map(|(a, b)| a.hull(*b)).collect(),
+            });
+        }
+        let Some(hull) = hull else { return };
+        let limited = hull.iter().zip(&self.boxes[&id]).map(|(own, all)| own.intersect(*all)).collect();
+        self.samples[group].insert(id, limited);
+    }
+
+    fn why_shared(&self, id: TensorId, groups: &BTreeSet<usize>) -> Option<&'static str> {
+        if self.stages.hosts.contains_key(&id) {
+            return Some("a host function makes it window by window");
+        }
+        if recurrence(self.stages, id).is_some() {
+            return Some("it is computed step by step");
+        }
+        let [group] = groups.iter().copied().collect::<Vec<_>>()[..] else {
+            return Some("several groups read it");
+        };
+        let grid = &self.groups[group].grid;
+        let Some(sample) = self.samples[group].get(&id) else { return None };
+        let (own, all) = (volume(sample), volume(&self.boxes[&id]));
+        let again = own.saturating_mul(grid.count()) > all.saturating_mul(AGAIN) / 100;
+        let small = own <= grid.largest() / 8;
+        (again && !small).then_some("tiles would compute much of it again")
+    }
+
+    /// Turns the groups round, and lists who is in which.
+    fn finish(mut self, order: &[TensorId]) -> Vec<Group> {
+        let last = self.groups.len() - 1;
+        let home: BTreeMap<TensorId, usize> = self.home.iter().map(|(id, group)| (*id, last - group)).collect();
+        self.groups.reverse();
+        let targets: BTreeMap<TensorId, usize> =
+            self.groups.iter().enumerate().map(|(at, group)| (group.target, at)).collect();
+        for (at, group) in self.groups.iter_mut().enumerate() {
+            list_members(self.stages, self.boxes, order, &home, &targets, at, group);
+            set_streams(self.stages, group);
+        }
+        self.groups
+    }
+}
+
+/// Everything that the computed stages of a group read, and they themselves, sources first.
+fn list_members(
+    stages: &Stages,
+    boxes: &Needed,
+    order: &[TensorId],
+    home: &BTreeMap<TensorId, usize>,
+    targets: &BTreeMap<TensorId, usize>,
+    at: usize,
+    group: &mut Group,
+) {
+    let computed: Vec<TensorId> =
+        order.iter().copied().filter(|id| home.get(id) == Some(&at) && *id != group.target).collect();
+    let mut inside: BTreeSet<TensorId> = computed.iter().copied().collect();
+    for id in computed.iter().chain([&group.target]) {
+        inside.extend(stages.needs[id.index()].sources.iter().map(|need| need.source));
+    }
+    let list: Vec<TensorId> = order.iter().copied().filter(|id| inside.contains(id) && boxes.contains_key(id)).collect();
+    let place = |id: TensorId| list.iter().position(|own| *own == id);
+    for id in &list {
+        let role = match (computed.contains(id), targets.get(id)) {
+            (true, _) => Role::Compute,
+            (false, Some(other)) => Role::Gather(*other),
+            (false, None) => match stages.tensor(*id).kind {
+                TensorKind::Var(_) => Role::Fill,
+                TensorKind::Input(_) | TensorKind::Pointwise(_) | TensorKind::Windowed(_) => Role::Resident,
+            },
+        };
+        let reads = |reader: &TensorId| stages.needs[reader.index()].sources.iter().any(|need| need.source == *id);
+        let readers = computed.iter().filter(|reader| reads(reader)).filter_map(|reader| place(*reader));
+        let own = reads(&group.target).then_some(list.len());
+        let readers = readers.chain(own).collect();
+        group.members.push(Member { tensor: *id, role, stream: None, motion: Vec::new(), readers });
+    }
+}
+
+/// Decides along which dimension every member streams, readers first.
+fn set_streams(stages: &Stages, group: &mut Group) {
+    let rank = stages.tensor(group.target).domain.rank();
+    let time = recurrence(stages, group.target).map(|recurrence| recurrence.dim);
+    group.stream = time.or((rank >= 2).then(|| rank - 2));
+    let host = stages.hosts.contains_key(&group.target);
+    if host {
+        group.stream = None;
+    }
+    for at in (0..group.members.len()).rev() {
+        let (motion, stream) = follow(stages, group, at);
+        group.members[at].motion = motion;
+        group.members[at].stream = stream;
+    }
+    let streams = group.members.iter().any(|member| member.stream.is_some());
+    group.band = match (time, streams) {
+        (Some(_), _) => 1,
+        (None, false) => i64::MAX,
+        (None, true) => super::shape::band(&group.grid),
+    };
+}
+
+/// How a member follows the target, and the dimension along which it can follow the bands.
+fn follow(stages: &Stages, group: &Group, at: usize) -> (Vec<Motion>, Option<usize>) {
+    let member = &group.members[at];
+    let rank = stages.tensor(member.tensor).domain.rank();
+    let mut motion: Option<Vec<Motion>> = None;
+    let mut streams: Vec<Option<usize>> = Vec::new();
+    for reader in &member.readers {
+        let (id, reader_motion, reader_stream) = match group.members.get(*reader) {
+            Some(member) => (member.tensor, member.motion.clone(), member.stream),
+            None => (group.target, identity(stages.tensor(group.target).domain.rank()), group.stream),
+        };
+        let need = stages.needs[id.index()].sources.iter().find(|need| need.source == member.tensor);
+        let Some(need) = need else { continue };
+        let own: Vec<Motion> = need.dims.iter().map(|dim| through(dim.motion, &reader_motion)).collect();
+        motion = Some(match motion {
+            None => own,
+            Some(known) => known.into_iter().zip(own).map(|(a, b)| if a == b { a } else { Motion::Free }).collect(),
+        });
+        let along: Vec<(usize, bool)> = (0..rank)
+            .filter_map(|dim| match need.dims[dim].motion {
+                Motion::With { dim: with, up } if Some(with) == reader_stream => Some((dim, up)),
+                Motion::Still | Motion::With { .. } | Motion::Free => None,
+            })
+            .collect();
+        let free = need.dims.iter().any(|dim| dim.motion == Motion::Free);
+        streams.push(match along[..] {
+            [(dim, true)] if dim + 1 < rank && !free => Some(dim),
+            _ => None,
+        });
+    }
+    let stream = streams.first().copied().flatten().filter(|first| streams.iter().all(|own| *own == Some(*first)));
+    let stream = stream.filter(|_| member.role != Role::Resident);
+    (motion.unwrap_or_else(|| vec![Motion::Still; rank]), stream)
+}
+
+fn identity(rank: usize) -> Vec<Motion> {
+    (0..rank).map(|dim| Motion::With { dim, up: true }).collect()
+}
+
+fn through(own: Motion, reader: &[Motion]) -> Motion {
+    match own {
+        Motion::Still | Motion::Free => own,
+        Motion::With { dim, up } => match reader[dim] {
+            Motion::With { dim, up: outer } => Motion::With { dim, up: up == outer },
+            other @ (Motion::Still | Motion::Free) => other,
+        },
+    }
+}
+
+/// What a task needs of every member; `None` where it needs nothing.
+pub fn task_regions(stages: &Stages, group: &Group, boxes: &Needed, work: &[Interval]) -> Vec<Option<Region>> {
+    let mut regions: Vec<Option<Region>> = vec![None; group.members.len()];
+    let readers = std::iter::once((group.target, Some(work.to_vec())));
+    let add = |regions: &mut Vec<Option<Region>>, id: TensorId, region: &[Interval]| {
+        for (source, found) in needed(stages, id, &stages.needs[id.index()], region) {
+            let Some(at) = group.members.iter().position(|member| member.tensor == source) else { continue };
+            let found: Region = found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
+            if found.iter().any(|range| range.is_empty()) {
+                continue;
+            }
+            regions[at] = Some(match regions[at].take() {
+                None => found,
+                Some(hull) => hull.iter().zip(&found).map(|(a, b)| a.hull(*b)).collect(),
+            });
+        }
+    };
+    for (id, region) in readers {
+        add(&mut regions, id, &region.expect("the target is needed"));
+    }
+    for at in (0..group.members.len()).rev() {
+        if group.members[at].role != Role::Compute {
+            continue;
+        }
+        if let Some(region) = regions[at].clone() {
+            add(&mut regions, group.members[at].tensor, &region);
+        }
+    }
+    regions
+}
+
+/// Shared by everything that follows a plan.
+pub type SharedStages = Arc<Stages>;

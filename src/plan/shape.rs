@@ -1,0 +1,96 @@
+//! How large tiles and bands are.
+//!
+//! ```text
+//! f32[y: inf, x: inf], 4096 × 4096 asked for      tiles 256 × 2048, bands of 4 rows
+//! ```
+//!
+//! Rows as long as the caches allow, because what a task computes beyond its tile lies at the ends of rows; rows
+//! enough that little is computed again above and below; tiles enough that every worker has some.
+
+use super::grid::Grid;
+use super::group::Request;
+use super::recurrence::recurrence;
+use super::stages::Stages;
+use crate::access::footprint::Region;
+use crate::graph::body::TensorId;
+
+/// Elements of a tile, about.
+const TILE: i64 = 1 << 19;
+/// Coordinates of a tile along its last dimension, at the most.
+const ROW: i64 = 2048;
+/// Elements of a band, about.
+const BAND: i64 = 1 << 13;
+
+/// The tiles of a group that makes `region` of `target`.
+pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Region) -> Grid {
+    let rank = region.len();
+    let tensor = stages.tensor(target);
+    if let Some(call) = stages.hosts.get(&target) {
+        // A host function makes one window at a time, whole.
+        let whole = |dim: usize| tensor.domain.dims()[dim].interval;
+        let region = (0..rank).map(|dim| if dim < call.numbers { region[dim] } else { whole(dim) }).collect::<Region>();
+        let sizes = region.iter().map(|range| range.len().unwrap_or(1).max(1));
+        let shape = sizes.enumerate().map(|(dim, size)| if dim < call.numbers { 1 } else { size }).collect();
+        return Grid::new(region, vec![0; rank], shape);
+    }
+    let mut shape = default_shape(region, request.threads);
+    let bounded = |dim: usize| tensor.domain.dims()[dim].interval.is_bounded();
+    if let Some(chunk) = &tensor.chunk {
+        let endless = (0..rank).filter(|dim| !bounded(*dim));
+        endless.zip(chunk).for_each(|(dim, size)| shape[dim] = (*size).max(1));
+    }
+    if let Some(tile) = &request.tile {
+        let skip = rank.saturating_sub(tile.len());
+        let tile = &tile[tile.len().saturating_sub(rank)..];
+        shape[skip..].iter_mut().zip(tile).for_each(|(own, size)| *own = (*size).max(1));
+    }
+    if let Some(recurrence) = recurrence(stages, target) {
+        shape[recurrence.dim] = i64::MAX / 4;
+    }
+    let asked = target == request.target;
+    let origin = (0..rank).map(|dim| if asked || shape[dim] > 1 << 40 { region[dim].first() } else { 0 }).collect();
+    for (size, range) in shape.iter_mut().zip(region) {
+        *size = (*size).min(range.len().unwrap_or(1).max(1) + if asked { 0 } else { i64::MAX / 8 });
+    }
+    shape.iter_mut().zip(region).for_each(|(size, range)| {
+        if *size > 1 << 40 {
+            *size = range.len().unwrap_or(1).max(1);
+        }
+    });
+    Grid::new(region.clone(), origin, shape)
+}
+
+fn default_shape(region: &Region, threads: usize) -> Vec<i64> {
+    let rank = region.len();
+    let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
+    let mut shape = vec![1; rank];
+    let mut left = TILE;
+    for dim in (0..rank).rev() {
+        let most = if dim + 1 == rank { ROW } else { left.max(1) };
+        // A little more than a tile is still one tile.
+        shape[dim] = if len(dim) <= most + most / 2 { len(dim) } else { most };
+        left /= shape[dim].max(1);
+    }
+    share(&mut shape, region, threads);
+    shape
+}
+
+/// Cuts tiles until every worker has several, as long as that leaves them large enough.
+fn share(shape: &mut [i64], region: &Region, threads: usize) {
+    let tiles = |shape: &[i64]| -> i64 {
+        let counts = shape.iter().zip(region).map(|(size, range)| (range.len().unwrap_or(1) + size - 1) / size);
+        counts.fold(1, i64::saturating_mul)
+    };
+    let wanted = if threads > 1 { 4 * threads as i64 } else { 1 };
+    while tiles(shape) < wanted && shape.iter().fold(1i64, |n, size| n.saturating_mul(*size)) > 1 << 15 {
+        let rows = shape.len().saturating_sub(1);
+        let Some(dim) = (0..rows).find(|dim| shape[*dim] > 1).or((!shape.is_empty()).then_some(rows)) else { return };
+        shape[dim] = (shape[dim] + 1) / 2;
+    }
+}
+
+/// Rows per band: enough work for one call, little enough that rings stay in the caches.
+pub fn band(grid: &Grid) -> i64 {
+    let row = grid.shape.last().copied().unwrap_or(1);
+    (BAND / row.max(1)).clamp(4, 64)
+}
