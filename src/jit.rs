@@ -188,8 +188,10 @@ impl Module {
     ///
     /// # Safety
     ///
-    /// Every offset that the kernel computes from `args` must lie inside its buffer, no buffer that it writes may
-    /// overlap another, and nobody else may write to any of them, or read those it writes, until the call is over.
+    /// Every offset that the kernel computes from `args` must lie inside its buffer. Nobody else may write to any
+    /// buffer, or read those it writes, until the call is over. A buffer that it writes may overlap another only if the
+    /// kernel uses no element of that other one that it writes: a recurrence reads the planes before the one it
+    /// computes, in the same memory.
     pub unsafe fn call(&self, kernel: usize, args: &[i64], buffers: &[*mut u8]) {
         let compiled = &self.kernels[kernel];
         assert_eq!((args.len(), buffers.len()), (compiled.args, compiled.buffers), "arguments and buffers");

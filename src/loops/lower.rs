@@ -3,29 +3,41 @@
 //! ```text
 //! tensor edge: f32[y: inf, x: inf] = a[y, x + 1] - a[y, x]
 //!
-//! kernel edge(y.lo, y.hi, x.lo, x.hi, edge.y, edge.y.end, edge.y.pitch, …)
-//!   for y in y.lo..y.hi
-//!     row x in x.lo..x.hi
-//!       load a at (y - a.y) * a.pitch + x + 1 - a.x …
+//! kernel edge(lo0, hi0, lo1, hi1, a.0, a.0.end, a.0.mask, a.0.pitch, a.1, a.1.end, out.0, …)
+//!   for y in lo0..hi0
+//!     row x in lo1..hi1
+//!       load a at ((y - a.0) & a.0.mask) * a.0.pitch + x + 1 - a.1 …
 //! ```
 //!
-//! Arguments: the box, the window numbers of a windowed tensor, then for every buffer and dimension where its box
-//! starts, where it ends and how many elements lie between neighbours. Coordinates come as linear forms, so that what
-//! does not vary along the row is computed once per row.
+//! Arguments: the box, the window numbers of a windowed tensor, then for every buffer and dimension its origin, its end
+//! (one past the last coordinate) and, in all dimensions but the last, a mask and a pitch. An element lies at
+//! `((coord - origin) & mask) * pitch`, along the last dimension at `coord - origin`. A mask of -1 makes a box, one of
+//! 2^k - 1 a ring of 2^k rows. [`Lowered::args`] puts the arguments in order, so nobody else has to know it.
+//!
+//! Coordinates come as linear forms, so that what does not vary along the row is computed once per row. A read that is
+//! not proven where it is computed, because its condition may be false there, has its coordinates moved into
+//! `origin..end` first. The box is never empty, and every buffer has an element: loads that depend on no loop are done
+//! before it.
+//!
+//! A recurrence reads the tensor it computes: then [`Lowered::own`] says which source that is. Both buffers may be the
+//! same memory as long as no call reads an element that it writes, which one step of the recurrence per call ensures.
 
+mod layout;
 mod reads;
 mod reductions;
 
 use super::builder::Builder;
 use super::ir::{Block, Buffer, BufferId, Kernel, LoopKind, ValueId};
-use crate::access::TensorAccess;
+use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::Element;
-use crate::graph::view::row_major;
+use crate::graph::view::{View, row_major};
 use crate::graph::{BlendKind, Graph, TensorKind, WindowBody};
-use crate::index::Window;
+use crate::index::{Interval, Window};
+use layout::Layout;
+pub use layout::{BufferBox, BufferDim};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A kernel and what its buffers are.
@@ -35,10 +47,21 @@ pub struct Lowered {
     pub kernel: Kernel,
     /// The tensors it reads, by buffer; the last buffer is what it writes.
     pub sources: Vec<TensorId>,
+    /// Which of the sources is the tensor itself, in a recurrence.
+    pub own: Option<usize>,
     /// Dimensions of the box.
     pub rank: usize,
     /// Whether window numbers follow the box.
     pub windowed: bool,
+    layout: Layout,
+}
+
+impl Lowered {
+    /// The arguments that compute `region`, which is bounded and not empty, from and into `buffers`: the sources in
+    /// order, then the output. `windows` are the numbers of the window, none if the tensor has no windows.
+    pub fn args(&self, region: &[Interval], windows: &[i64], buffers: &[BufferBox]) -> Vec<i64> {
+        self.layout.args(region, windows, buffers)
+    }
 }
 
 /// The kernel of a tensor that has a body.
@@ -58,6 +81,7 @@ pub fn lower(graph: &Graph, tensor: TensorId, access: &TensorAccess) -> Option<L
     };
     let target = Target {
         name: &declared.name,
+        tensor: Some(tensor),
         rank: declared.domain.rank(),
         element: declared.element,
         windows,
@@ -66,10 +90,27 @@ pub fn lower(graph: &Graph, tensor: TensorId, access: &TensorAccess) -> Option<L
     Some(lower_body(graph, resolved, access, &target))
 }
 
+/// The kernel of a view, which copies a box of it from its base; `body` is what
+/// [`view_body`](crate::graph::follow::view_body) made of it.
+pub fn lower_view(graph: &Graph, view: &View, body: &Resolved) -> Lowered {
+    let access = view_access(view, body);
+    let target = Target {
+        name: &view.name,
+        tensor: None,
+        rank: view.rank(),
+        element: view.element,
+        windows: &[],
+        blend: None,
+    };
+    lower_body(graph, body, &access, &target)
+}
+
 /// What a kernel computes.
 pub struct Target<'t> {
     /// For the text form.
     pub name: &'t str,
+    /// The tensor, if it is one: a recurrence reads it.
+    pub tensor: Option<TensorId>,
     /// Dimensions of the box.
     pub rank: usize,
     /// What is stored.
@@ -87,7 +128,7 @@ pub fn lower_body(graph: &Graph, resolved: &Resolved, access: &TensorAccess, tar
     let mut buffers: Vec<Buffer> =
         sources.iter().map(|id| Buffer { element: graph.tensor(*id).element, written: false }).collect();
     buffers.push(Buffer { element: stored_as(target), written: true });
-    let layout = Layout::new(graph, &sources, target);
+    let layout = Layout::new(graph, &sources, target.rank, target.windows.len());
     let builder = Builder::new(target.name, layout.names.clone(), buffers);
     let mut lowerer = Lowerer {
         graph,
@@ -98,56 +139,18 @@ pub fn lower_body(graph: &Graph, resolved: &Resolved, access: &TensorAccess, tar
         scopes: vec![HashMap::new()],
         conditions: Vec::new(),
         vars: Vec::new(),
+        row: target.rank.max(1),
         arms: 0,
     };
     lowerer.kernel(resolved, access, target);
-    let kernel = lowerer.builder.finish();
-    Lowered { kernel, rank: target.rank, windowed: !target.windows.is_empty(), sources }
+    let (kernel, layout) = (lowerer.builder.finish(), lowerer.layout);
+    let own = sources.iter().position(|source| Some(*source) == target.tensor);
+    Lowered { kernel, own, rank: target.rank, windowed: !target.windows.is_empty(), layout, sources }
 }
 
 /// f16 windows accumulate in f32.
 fn stored_as(target: &Target<'_>) -> Element {
     if target.blend.is_some() { target.element.computed() } else { target.element }
-}
-
-/// Where each argument stands.
-struct Layout {
-    names: Vec<String>,
-    windows: usize,
-    /// First argument of each buffer.
-    buffers: Vec<usize>,
-    ranks: Vec<usize>,
-}
-
-impl Layout {
-    fn new(graph: &Graph, sources: &[TensorId], target: &Target<'_>) -> Self {
-        let mut names: Vec<String> =
-            (0..target.rank).flat_map(|dim| [format!("lo{dim}"), format!("hi{dim}")]).collect();
-        let windows = names.len();
-        names.extend((0..target.windows.len()).map(|dim| format!("w{dim}")));
-        let mut layout = Layout { names, windows, buffers: Vec::new(), ranks: Vec::new() };
-        for source in sources {
-            layout.buffer(&graph.tensor(*source).name, graph.tensor(*source).domain.rank());
-        }
-        layout.buffer("out", target.rank);
-        layout
-    }
-
-    fn buffer(&mut self, name: &str, rank: usize) {
-        self.buffers.push(self.names.len());
-        self.ranks.push(rank);
-        for dim in 0..rank {
-            self.names.extend([
-                format!("{name}.{dim}"),
-                format!("{name}.{dim}.end"),
-                format!("{name}.{dim}.pitch"),
-            ]);
-        }
-    }
-
-    fn origin(&self, buffer: usize, dim: usize) -> usize {
-        self.buffers[buffer] + 3 * dim
-    }
 }
 
 /// A node and the values that the reduction variables it depends on have.
@@ -163,8 +166,10 @@ struct Lowerer<'g> {
     scopes: Vec<HashMap<Key, ValueId>>,
     /// Conditions of the `if` blocks that are open.
     conditions: Vec<(NodeId, bool)>,
-    /// The loop variables of the box.
+    /// The loop variables of the box; a tensor without dimensions has a row of one element.
     vars: Vec<ValueId>,
+    /// The depth of the row.
+    row: usize,
     /// Depth of the innermost `if` block, 0 if none is open.
     arms: usize,
 }
@@ -202,9 +207,9 @@ type Bound = BTreeMap<u32, ValueId>;
 impl Lowerer<'_> {
     fn kernel(&mut self, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) {
         let mut loops = Vec::new();
-        for dim in 0..target.rank {
-            let (lo, hi) = (self.builder.arg(2 * dim), self.builder.arg(2 * dim + 1));
-            let kind = if dim + 1 == target.rank { LoopKind::Row } else { LoopKind::Serial };
+        for dim in 0..self.row {
+            let (lo, hi) = self.bounds(target.rank, dim);
+            let kind = if dim + 1 == self.row { LoopKind::Row } else { LoopKind::Serial };
             let (open, _) = self.builder.open_loop(kind, lo, hi, &[]);
             self.scopes.push(HashMap::new());
             self.vars.push(open.var);
@@ -222,31 +227,41 @@ impl Lowerer<'_> {
         }
     }
 
+    /// The bounds of the loop over a dimension of the box.
+    fn bounds(&mut self, rank: usize, dim: usize) -> (ValueId, ValueId) {
+        match rank {
+            0 => (self.builder.int(0), self.builder.int(1)),
+            _ => (self.builder.arg(2 * dim), self.builder.arg(2 * dim + 1)),
+        }
+    }
+
     /// The offset of the loop variables in the output.
     fn offset_of_box(&mut self, rank: usize) -> ValueId {
+        if rank == 0 {
+            return self.vars[0];
+        }
         let out = self.sources.len();
         let vars = self.vars.clone();
-        let mut sum = self.builder.int(0);
-        for (dim, var) in vars.into_iter().enumerate().take(rank) {
-            let part = self.scaled_place(out, dim, var);
-            sum = self.builder.binary(BinaryFn::Add, sum, part);
-        }
-        sum
+        let places = vars.into_iter().enumerate().map(|(dim, var)| self.place(out, dim, vec![var]));
+        let places = places.collect();
+        self.sum(places)
     }
 
-    /// `(coord - origin) * pitch` along one dimension of a buffer; the last dimension has pitch 1.
-    fn scaled_place(&mut self, buffer: usize, dim: usize, coord: ValueId) -> ValueId {
-        let origin = self.builder.arg(self.layout.origin(buffer, dim));
-        let place = self.builder.binary(BinaryFn::Sub, coord, origin);
-        let pitch = self.pitch(buffer, dim);
-        self.builder.binary(BinaryFn::Mul, place, pitch)
-    }
-
-    fn pitch(&mut self, buffer: usize, dim: usize) -> ValueId {
-        if dim + 1 == self.layout.ranks[buffer] {
-            return self.builder.int(1);
+    /// The part of an offset that one dimension of a buffer adds, for a coordinate given as terms.
+    ///
+    /// What does not vary along the row is summed apart, before it.
+    fn place(&mut self, buffer: usize, dim: usize, mut terms: Vec<ValueId>) -> ValueId {
+        let origin = self.layout.origin(buffer, dim);
+        let zero = self.builder.int(0);
+        let first = self.builder.arg(origin);
+        terms.push(self.builder.binary(BinaryFn::Sub, zero, first));
+        let place = self.sum(terms);
+        if self.layout.is_last(buffer, dim) {
+            return place;
         }
-        self.builder.arg(self.layout.origin(buffer, dim) + 2)
+        let (mask, pitch) = (self.builder.arg(origin + 2), self.builder.arg(origin + 3));
+        let row = self.builder.binary(BinaryFn::And, place, mask);
+        self.builder.binary(BinaryFn::Mul, row, pitch)
     }
 
     /// What a window's value makes of the element that is there.
@@ -344,11 +359,11 @@ impl Lowerer<'_> {
     fn coord(&mut self, coord: Coord, bound: &Bound) -> ValueId {
         match coord {
             Coord::Global(dim) => self.vars[dim as usize],
-            Coord::Window(dim) => self.builder.arg(self.layout.windows + dim as usize),
+            Coord::Window(dim) => self.builder.arg(self.layout.window(dim as usize)),
             Coord::Bound(var) => bound[&var],
             Coord::Local(dim) => {
                 let window = self.windows[dim as usize];
-                let number = self.builder.arg(self.layout.windows + dim as usize);
+                let number = self.builder.arg(self.layout.window(dim as usize));
                 let (stride, offset) = (self.builder.int(window.stride()), self.builder.int(window.offset()));
                 let moved = self.builder.binary(BinaryFn::Mul, number, stride);
                 let start = self.builder.binary(BinaryFn::Add, moved, offset);
@@ -418,8 +433,7 @@ impl Lowerer<'_> {
         if let Some(value) = self.builder.constant(chosen) {
             return self.node(source, if value.is_true() { a } else { b }, bound);
         }
-        let row = self.vars.len();
-        let uniform = self.builder.home(chosen) < row.max(1);
+        let uniform = self.builder.home(chosen) < self.row;
         if !uniform || !self.reads_below(source, a) && !self.reads_below(source, b) {
             let (a, b) = (self.node(source, a, bound), self.node(source, b, bound));
             return self.builder.select(chosen, a, b);

@@ -1,7 +1,7 @@
 //! Reads: the offset of an element, what moves along the row apart from what does not.
 //!
 //! ```text
-//! a[y - 1, 2 * x + 3]      (y - 1 - a.y) * a.pitch + (3 - a.x)   once per row,   + 2 * x   along it
+//! a[y - 1, 2 * x + 3]      ((y - 1 - a.0) & a.0.mask) * a.0.pitch + (3 - a.1)   once per row,   + 2 * x   along it
 //! ```
 
 use super::{Bound, Lowerer, Source};
@@ -26,51 +26,38 @@ impl Lowerer<'_> {
         let guarded = !read.conditions.iter().all(|condition| self.conditions.contains(condition));
         let mut parts = Vec::new();
         for (dim, form) in read.map.iter().enumerate() {
-            self.place(source, buffer, dim, form, guarded, bound, &mut parts);
+            let mut terms = self.terms(source, form, bound);
+            if guarded {
+                let coord = self.sum(terms);
+                terms = vec![self.clamped(buffer, dim, coord)];
+            }
+            self.parts(buffer, dim, terms, &mut parts);
         }
         let offset = self.sum(parts);
         self.builder.load(BufferId(buffer as u32), offset, self.arms)
     }
 
-    /// The parts of the offset along one dimension: what moves with the row apart from what does not.
-    #[expect(clippy::too_many_arguments, reason = "the state of one read")]
-    fn place(
-        &mut self,
-        source: &Source<'_>,
-        buffer: usize,
-        dim: usize,
-        form: &Linear,
-        guarded: bool,
-        bound: &Bound,
-        parts: &mut Vec<ValueId>,
-    ) {
-        if guarded {
-            let terms = self.terms(source, form, bound);
-            let coord = self.sum(terms);
-            let inside = self.clamped_place(buffer, dim, coord);
-            parts.push(self.scaled_place(buffer, dim, inside));
+    /// The parts of the offset along one dimension. In the last one, what moves along the row stays apart, so that all
+    /// that does not is summed up before the row.
+    fn parts(&mut self, buffer: usize, dim: usize, terms: Vec<ValueId>, parts: &mut Vec<ValueId>) {
+        if !self.layout.is_last(buffer, dim) {
+            parts.push(self.place(buffer, dim, terms));
             return;
         }
-        let terms = self.terms(source, form, bound);
-        let row = self.vars.len();
         let (moving, still): (Vec<_>, Vec<_>) =
-            terms.into_iter().partition(|term| self.builder.home(*term) >= row.max(1));
-        let still = self.sum(still);
-        parts.push(self.scaled_place(buffer, dim, still));
-        for term in moving {
-            let pitch = self.pitch(buffer, dim);
-            parts.push(self.builder.binary(BinaryFn::Mul, term, pitch));
-        }
+            terms.into_iter().partition(|term| self.builder.home(*term) >= self.row);
+        parts.push(self.place(buffer, dim, still));
+        parts.extend(moving);
     }
 
     /// A coordinate moved into the buffer's box: the value read there is not used.
-    fn clamped_place(&mut self, buffer: usize, dim: usize, coord: ValueId) -> ValueId {
+    fn clamped(&mut self, buffer: usize, dim: usize, coord: ValueId) -> ValueId {
         let origin = self.layout.origin(buffer, dim);
         let (first, end) = (self.builder.arg(origin), self.builder.arg(origin + 1));
         let one = self.builder.int(1);
         let last = self.builder.binary(BinaryFn::Sub, end, one);
-        let raised = self.builder.binary(BinaryFn::Max, coord, first);
-        self.builder.binary(BinaryFn::Min, raised, last)
+        let lowered = self.builder.binary(BinaryFn::Min, coord, last);
+        self.builder.binary(BinaryFn::Max, lowered, first)
     }
 
     /// The terms of a linear form, the constant one included.
@@ -98,7 +85,7 @@ impl Lowerer<'_> {
     }
 
     /// Adds up values, those of outer blocks first, so that partial sums stay outside.
-    fn sum(&mut self, mut terms: Vec<ValueId>) -> ValueId {
+    pub(super) fn sum(&mut self, mut terms: Vec<ValueId>) -> ValueId {
         terms.sort_by_key(|term| self.builder.home(*term));
         let zero = self.builder.int(0);
         terms.into_iter().fold(zero, |sum, term| self.builder.binary(BinaryFn::Add, sum, term))
