@@ -149,17 +149,17 @@ fn body_access(
     }
     let mut ranges = Ranges::new(body, resolved.root, windows, domains);
     prove::obligations(graph, body, &mut ranges, name, diagnostics);
-    accesses(ranges, body)
+    accesses(ranges, body, windows)
 }
 
 /// How a view reads its base, as `body`, which [`view_body`](crate::graph::follow::view_body) made of it.
 pub fn view_access(view: &View, body: &Resolved) -> TensorAccess {
     let dims = view.domain().dims().iter().enumerate();
     let domains = dims.map(|(at, dim)| (Coord::Global(at as u32), dim.interval)).collect();
-    accesses(Ranges::new(&body.body, body.root, &[], domains), &body.body)
+    accesses(Ranges::new(&body.body, body.root, &[], domains), &body.body, &[])
 }
 
-fn accesses(mut ranges: Ranges<'_>, body: &Body) -> TensorAccess {
+fn accesses(mut ranges: Ranges<'_>, body: &Body, windows: &[Window]) -> TensorAccess {
     let reads = body.nodes().filter_map(|(id, node)| match &node.op {
         Op::Read { tensor, coords, .. } => Some((id, *tensor, coords)),
         _ => None,

@@ -97,6 +97,9 @@ impl Interval {
         if len < 0 { Err(message()) } else { Interval::closed(lo, last).map_err(|_| message()) }
     }
 
+    /// No coordinate.
+    pub const EMPTY: Interval = Interval { first: 0, last: -1 };
+
     /// Every coordinate.
     pub const fn all() -> Self {
         Interval { first: -INF, last: INF }
