@@ -1,0 +1,185 @@
+//! How many tiles and bytes are held at once, before anything runs.
+//!
+//! ```text
+//! a 0, a 1, result 0, a 2, result 1, …      three tiles with one worker: two of a, one of the result
+//! ```
+//!
+//! Up to some thousand tasks the plan walks through them; beyond that it counts the tiles between the first and the
+//! last row of results that reads them, which is never too few.
+
+use super::bands::{Slot, Task, task};
+use super::grid::volume;
+use super::group::{Group, Role};
+use super::needs::Motion;
+use super::order::Order;
+use super::readers::{Division, each};
+use crate::index::Interval;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What is held at once, at the most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    /// Tiles that are held or being made.
+    pub tiles: u64,
+    /// Bytes of tiles that are held.
+    pub tile_bytes: u64,
+    /// Bytes that workers hold besides.
+    pub scratch_bytes: u64,
+}
+
+/// Tasks that the plan walks through one by one.
+const WALKED: u128 = 4096;
+
+/// The peak of a request that `threads` workers run.
+pub fn peak(division: &Division, threads: usize) -> Peak {
+    let tasks: u128 = division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
+    let scratch = division.groups.iter().map(|group| scratch(division, group)).max().unwrap_or(0);
+    let workers = u64::try_from(tasks.min(threads as u128)).unwrap_or(1);
+    let (tiles, tile_bytes) = match division.groups.len() {
+        1 => (workers, 0),
+        _ if tasks <= WALKED => walked(division, threads),
+        _ => counted(division, threads),
+    };
+    Peak { tiles, tile_bytes, scratch_bytes: scratch.saturating_mul(workers) }
+}
+
+/// Walks through the order; a task ends when as many later ones have begun as there are other workers.
+fn walked(division: &Division, threads: usize) -> (u64, u64) {
+    let mut order = Order::new();
+    let mut alive: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut running: VecDeque<(Vec<u64>, bool)> = VecDeque::new();
+    let (mut bytes, mut results, mut most, mut most_bytes) = (0u64, 0u64, 0, 0);
+    while let Some(step) = order.next(division) {
+        if running.len() == threads
+            && let Some((sources, result)) = running.pop_front()
+        {
+            results -= u64::from(result);
+            for source in sources {
+                let Some((left, size)) = alive.get_mut(&source) else { continue };
+                *left = left.saturating_sub(1);
+                if *left == 0 {
+                    bytes -= *size;
+                    alive.remove(&source);
+                }
+            }
+        }
+        let group = &division.groups[step.tile.0];
+        let result = step.tile.0 + 1 == division.groups.len();
+        if !result {
+            let size = tile_bytes(division, group, &step.tile.1);
+            alive.insert(step.number, (step.readers.max(1), size));
+            bytes += size;
+        }
+        results += u64::from(result);
+        running.push_back((step.sources, result));
+        most = most.max(alive.len() as u64 + results);
+        most_bytes = most_bytes.max(bytes);
+    }
+    (most, most_bytes)
+}
+
+fn element_bytes(division: &Division, group: &Group) -> u64 {
+    division.stages.tensor(group.target).element.bytes()
+}
+
+fn tile_bytes(division: &Division, group: &Group, number: &[i64]) -> u64 {
+    let elements = volume(&group.grid.tile(number)).min(u64::MAX.into()) as u64;
+    elements.saturating_mul(element_bytes(division, group))
+}
+
+/// For every shared group the tiles that two neighbouring rows of results, and those in flight, read.
+fn counted(division: &Division, threads: usize) -> (u64, u64) {
+    let (mut tiles, mut bytes) = (threads as u64, 0u64);
+    for (at, group) in division.groups.iter().enumerate().take(division.groups.len() - 1) {
+        let alive = alive_at_once(division, at).min(group.grid.count()).saturating_add(threads as u128);
+        let alive = alive.min(u64::MAX.into()) as u64;
+        tiles = tiles.saturating_add(alive);
+        let largest = group.grid.largest().min(u64::MAX.into()) as u64;
+        bytes = bytes.saturating_add(alive.saturating_mul(largest).saturating_mul(element_bytes(division, group)));
+    }
+    (tiles, bytes)
+}
+
+fn alive_at_once(division: &Division, shared: usize) -> u128 {
+    let grid = &division.groups[shared].grid;
+    let mut along: Vec<u128> = vec![0; grid.numbers.len()];
+    for (at, reader) in division.groups.iter().enumerate() {
+        for (member, listed) in reader.members.iter().enumerate() {
+            if listed.role != Role::Gather(shared) {
+                continue;
+            }
+            let slowest = reader.grid.numbers.iter().position(|numbers| numbers.len().unwrap_or(1) > 1);
+            for (dim, along) in along.iter_mut().enumerate() {
+                let all = grid.numbers[dim].len().unwrap_or(0) as u128;
+                let own = match listed.motion[dim] {
+                    Motion::With { dim: with, .. } if Some(with) == slowest && at + 1 == division.groups.len() => {
+                        two_rows(division, at, member, dim, with).min(all)
+                    }
+                    Motion::With { .. } | Motion::Still | Motion::Free => all,
+                };
+                *along = (*along).max(own);
+            }
+        }
+    }
+    along.into_iter().fold(1, u128::saturating_mul)
+}
+
+/// The most tiles along a dimension that two neighbouring rows of tasks read, looked for at the ends and between.
+fn two_rows(division: &Division, reader: usize, member: usize, dim: usize, with: usize) -> u128 {
+    let group = &division.groups[reader];
+    let Role::Gather(shared) = group.members[member].role else { return 0 };
+    let numbers = group.grid.numbers[with];
+    let mut number: Vec<i64> = group.grid.numbers.iter().map(|numbers| numbers.first()).collect();
+    let mut span = |at: i64| {
+        number[with] = at;
+        let regions = division.regions(reader, &number);
+        let region = regions[member].as_ref();
+        region.map_or(Interval::EMPTY, |region| division.groups[shared].grid.meeting(dim, region[dim]))
+    };
+    let middle = numbers.first() + (numbers.last() - numbers.first()) / 2;
+    let starts = [numbers.first(), middle, numbers.last() - 64];
+    let places = starts.into_iter().flat_map(|start| (0..64).map(move |step| start + step));
+    let places = places.filter(|at| numbers.contains(*at) && numbers.contains(at + 1));
+    let lengths = places.map(|at| {
+        let both = span(at).hull(span(at + 1));
+        both.len().unwrap_or(0) as u128
+    });
+    // One more on either side for places that were not looked at.
+    lengths.max().unwrap_or(1) + 2
+}
+
+/// The most that one task of a group holds besides tiles: looked for at the corners and in the middle of its grid.
+fn scratch(division: &Division, group: &Group) -> u64 {
+    let mut most = 0;
+    let ends = group.grid.numbers.iter().map(|numbers| {
+        let middle = numbers.first() + (numbers.last() - numbers.first()) / 2;
+        let mut ends = vec![numbers.first(), middle, numbers.last()];
+        ends.dedup();
+        ends
+    });
+    let ends: Vec<Vec<i64>> = ends.collect();
+    let places: Vec<Interval> = ends.iter().map(|ends| Interval::trusted(0, ends.len() as i64 - 1)).collect();
+    let mut visited = 0;
+    each(&places, |place| {
+        visited += 1;
+        if visited > 243 {
+            return;
+        }
+        let number: Vec<i64> = place.iter().zip(&ends).map(|(at, ends)| ends[*at as usize]).collect();
+        let task = task(&division.stages, group, &division.boxes, group.grid.tile(&number));
+        most = most.max(held_bytes(division, group, &task));
+    });
+    most
+}
+
+/// Bytes that a task holds besides the tiles it reads.
+pub fn held_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
+    let bytes = |slot: &Slot, element: u64| (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element);
+    let members = group.members.iter().zip(&task.slots).filter_map(|(member, slot)| {
+        let held = member.role != Role::Resident;
+        let element = division.stages.tensor(member.tensor).element.bytes();
+        slot.as_ref().filter(|_| held).map(|slot| bytes(slot, element))
+    });
+    let own = task.steps.as_ref().map_or(0, |(_, slot)| bytes(slot, element_bytes(division, group)));
+    members.fold(own, u64::saturating_add)
+}

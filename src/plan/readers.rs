@@ -1,0 +1,216 @@
+//! Which tasks read a tile: from what a task needs, turned round.
+//!
+//! ```text
+//! tasks of 10 rows read a[y - 1 .. y + 1], tiles of a have 4 rows      tile 2 (8..12): tasks 0 and 1
+//! ```
+//!
+//! What a task needs moves one way with its number, so the tasks that read a tile are neighbours, found by bisection.
+
+use super::group::{Group, Needed, Role, task_regions, work_box};
+use super::needs::Motion;
+use crate::access::footprint::Region;
+use crate::graph::body::TensorId;
+use crate::index::Interval;
+use std::collections::HashMap;
+
+/// A request, divided up: who computes what.
+#[derive(Debug)]
+pub struct Division {
+    /// Of the script, and the view that is asked for.
+    pub stages: super::group::SharedStages,
+    /// What is needed of every stage.
+    pub boxes: Needed,
+    /// Sources first; the last one makes what is asked for.
+    pub groups: Vec<Group>,
+}
+
+/// A tile: which group makes it, and its number.
+pub type TileId = (usize, Vec<i64>);
+
+/// Answers questions about readers, and remembers the answers.
+#[derive(Debug, Default)]
+pub struct Readers {
+    tasks: HashMap<(usize, usize, usize, i64), Interval>,
+}
+
+/// Grids up to this length are searched one by one.
+const FEW: i64 = 32;
+
+impl Division {
+    /// What the task of a tile needs of every member of its group.
+    pub fn regions(&self, group: usize, number: &[i64]) -> Vec<Option<Region>> {
+        let group = &self.groups[group];
+        let work = work_box(&self.stages, group.target, &group.grid.tile(number));
+        task_regions(&self.stages, group, &self.boxes, &work)
+    }
+
+    /// The tiles of other groups that a task holds while it runs.
+    pub fn sources(&self, group: usize, number: &[i64]) -> Vec<TileId> {
+        let members = &self.groups[group].members;
+        if !members.iter().any(|member| matches!(member.role, Role::Gather(_))) {
+            return Vec::new();
+        }
+        let regions = self.regions(group, number);
+        let mut tiles = Vec::new();
+        for (member, region) in members.iter().zip(&regions) {
+            let (Role::Gather(other), Some(region)) = (member.role, region) else { continue };
+            let ranges = (0..region.len()).map(|dim| self.span(other, &member.motion, dim, region));
+            let ranges: Region = ranges.collect();
+            each(&ranges, |tile| tiles.push((other, tile.to_vec())));
+        }
+        tiles
+    }
+
+    /// The tiles along one dimension that a task holds: all of them where no order can be told.
+    fn span(&self, other: usize, motion: &[Motion], dim: usize, region: &Region) -> Interval {
+        let grid = &self.groups[other].grid;
+        match motion[dim] {
+            Motion::Free => grid.numbers[dim],
+            Motion::Still | Motion::With { .. } => grid.meeting(dim, region[dim]),
+        }
+    }
+
+    /// The group that makes a tensor's tiles.
+    pub fn group_of(&self, tensor: TensorId) -> Option<usize> {
+        self.groups.iter().position(|group| group.target == tensor)
+    }
+}
+
+/// Every point of a box, the last coordinate fastest.
+pub fn each(ranges: &[Interval], mut visit: impl FnMut(&[i64])) {
+    if ranges.iter().any(|range| range.is_empty()) {
+        return;
+    }
+    let mut at: Vec<i64> = ranges.iter().map(|range| range.first()).collect();
+    loop {
+        visit(&at);
+        let Some(dim) = (0..at.len()).rev().find(|dim| at[*dim] < ranges[*dim].last()) else { return };
+        at[dim] += 1;
+        at[dim + 1..].iter_mut().zip(&ranges[dim + 1..]).for_each(|(at, range)| *at = range.first());
+    }
+}
+
+impl Readers {
+    /// How many tasks read a tile.
+    pub fn count(&mut self, division: &Division, (group, number): &TileId) -> u64 {
+        let mut count = 0u64;
+        for reader in group + 1..division.groups.len() {
+            for (at, member) in division.groups[reader].members.iter().enumerate() {
+                if member.role == Role::Gather(*group) {
+                    let tasks = self.tasks(division, reader, at, number);
+                    count = count.saturating_add(self.made(division, reader, &tasks));
+                }
+            }
+        }
+        count
+    }
+
+    /// The tasks of a group that read a tile through one member.
+    fn tasks(&mut self, division: &Division, reader: usize, member: usize, number: &[i64]) -> Region {
+        let group = &division.groups[reader];
+        let mut tasks: Region = group.grid.numbers.clone();
+        for (dim, at) in number.iter().enumerate() {
+            let motion = group.members[member].motion[dim];
+            let own = match motion {
+                Motion::Free => continue,
+                Motion::Still | Motion::With { .. } => self.along(division, reader, member, dim, *at),
+            };
+            match motion {
+                Motion::With { dim, .. } => tasks[dim] = tasks[dim].intersect(own),
+                Motion::Still | Motion::Free if own.is_empty() => return vec![Interval::EMPTY; tasks.len()],
+                Motion::Still | Motion::Free => {}
+            }
+        }
+        tasks
+    }
+
+    /// Of those, how many there are: a shared tile that nobody reads is never made, and reads nothing.
+    fn made(&mut self, division: &Division, reader: usize, tasks: &Region) -> u64 {
+        let count = super::grid::volume(tasks).min(u64::MAX.into()) as u64;
+        let last = reader + 1 == division.groups.len();
+        if last || count > 4096 {
+            return count;
+        }
+        let mut made = 0;
+        each(tasks, |task| {
+            if self.count(division, &(reader, task.to_vec())) > 0 {
+                made += 1;
+            }
+        });
+        made
+    }
+
+    /// The numbers of the tasks, along the dimension that moves what they need, whose need meets tile `at`.
+    fn along(&mut self, division: &Division, reader: usize, member: usize, dim: usize, at: i64) -> Interval {
+        let key = (reader, member, dim, at);
+        if let Some(known) = self.tasks.get(&key) {
+            return *known;
+        }
+        let group = &division.groups[reader];
+        let found = match group.members[member].motion[dim] {
+            Motion::With { dim: with, up } => {
+                let numbers = group.grid.numbers[with];
+                let span = |number: i64| spanned(division, reader, member, dim, Some((with, number)));
+                bisect(numbers, up, at, &span)
+            }
+            Motion::Still | Motion::Free => {
+                let span = spanned(division, reader, member, dim, None);
+                if span.contains(at) { Interval::trusted(0, 0) } else { Interval::EMPTY }
+            }
+        };
+        self.tasks.insert(key, found);
+        found
+    }
+}
+
+/// The tiles along `dim` that a task needs; `place` sets one of its numbers, the others are the first.
+fn spanned(
+    division: &Division,
+    reader: usize,
+    member: usize,
+    dim: usize,
+    place: Option<(usize, i64)>,
+) -> Interval {
+    let group = &division.groups[reader];
+    let mut number: Vec<i64> = group.grid.numbers.iter().map(|numbers| numbers.first()).collect();
+    if let Some((with, at)) = place {
+        number[with] = at;
+    }
+    let regions = division.regions(reader, &number);
+    let (Role::Gather(other), Some(region)) = (group.members[member].role, &regions[member]) else {
+        return Interval::EMPTY;
+    };
+    division.groups[other].grid.meeting(dim, region[dim])
+}
+
+/// The numbers whose span holds `at`; spans move one way.
+fn bisect(numbers: Interval, up: bool, at: i64, span: &dyn Fn(i64) -> Interval) -> Interval {
+    let (first, last) = (numbers.first(), numbers.last());
+    let len = last - first + 1;
+    let number = |place: i64| if up { first + place } else { last - place };
+    let (start, end) = if len <= FEW {
+        let holds = |place: &i64| span(number(*place)).contains(at);
+        let start = (0..len).find(holds).unwrap_or(len);
+        let end = (0..len).rev().find(holds).map_or(start, |place| place + 1);
+        (start, end)
+    } else {
+        let start = partition(len, |place| span(number(place)).last() < at);
+        let end = partition(len, |place| span(number(place)).first() <= at);
+        (start, end)
+    };
+    match start < end {
+        false => Interval::EMPTY,
+        true if up => Interval::trusted(number(start), number(end - 1)),
+        true => Interval::trusted(number(end - 1), number(start)),
+    }
+}
+
+/// The first place where `before` is false; it is true before some place and false after.
+fn partition(len: i64, before: impl Fn(i64) -> bool) -> i64 {
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if before(middle) { low = middle + 1 } else { high = middle }
+    }
+    low
+}

@@ -1,0 +1,191 @@
+//! Memory that kernels work on, and the calls that do: the only place outside the JIT with `unsafe`.
+//!
+//! ```text
+//! call(module, lowered, box, [Place of a, Place of b, Place of the result])
+//! ```
+//!
+//! A [`Place`] is memory and which elements lie in it. A call checks that every element of every box lies inside its
+//! memory; that a kernel stays inside those boxes is what lowering promises and tests/lower.rs checks on guard pages.
+#![allow(unsafe_code)]
+
+use crate::access::footprint::Region;
+use crate::index::Interval;
+use crate::jit::Module;
+use crate::loops::lower::{BufferBox, BufferDim, Lowered};
+use std::marker::PhantomData;
+
+/// Bytes that one task owns.
+#[derive(Clone, Debug, Default)]
+pub struct Buffer {
+    /// Words, so that every element type is aligned.
+    words: Vec<u64>,
+}
+
+impl Buffer {
+    /// Room for `bytes`, all zero.
+    pub fn new(bytes: usize) -> Self {
+        Buffer { words: vec![0; bytes.div_ceil(8)] }
+    }
+
+    /// Makes it hold `bytes`; what it held is lost.
+    pub fn resize(&mut self, bytes: usize) {
+        self.words.resize(bytes.div_ceil(8), 0);
+    }
+
+    /// Bytes that it can hold.
+    pub fn len(&self) -> usize {
+        8 * self.words.len()
+    }
+
+    /// To read only.
+    pub fn memory(&self) -> Memory<'_> {
+        Memory { start: self.words.as_ptr().cast_mut().cast(), len: self.len(), kind: PhantomData }
+    }
+
+    /// To write.
+    pub fn memory_mut(&mut self) -> Memory<'_> {
+        Memory { start: self.words.as_mut_ptr().cast(), len: self.len(), kind: PhantomData }
+    }
+}
+
+/// Bytes that are read, or of which this worker writes its own part.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory<'m> {
+    start: *mut u8,
+    len: usize,
+    kind: PhantomData<&'m [u8]>,
+}
+
+// SAFETY: the plan gives every element of what is written to one task, and a task runs on one thread; whoever reads an
+// element waits until the task that wrote it is done, through the lock of the schedule.
+unsafe impl Send for Memory<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Memory<'_> {}
+
+impl<'m> Memory<'m> {
+    /// To read only.
+    pub fn of(bytes: &'m [u8]) -> Self {
+        Memory { start: bytes.as_ptr().cast_mut(), len: bytes.len(), kind: PhantomData }
+    }
+
+    /// To write.
+    pub fn of_mut(bytes: &'m mut [u8]) -> Self {
+        Memory { start: bytes.as_mut_ptr(), len: bytes.len(), kind: PhantomData }
+    }
+}
+
+/// Memory and the elements that lie in it.
+#[derive(Clone, Debug)]
+pub struct Place<'m> {
+    /// The bytes.
+    pub memory: Memory<'m>,
+    /// Which elements, and where.
+    pub layout: BufferBox,
+    /// Bytes per element.
+    pub bytes: usize,
+}
+
+impl<'m> Place<'m> {
+    /// A box without gaps.
+    pub fn dense(memory: Memory<'m>, region: &[Interval], bytes: usize) -> Self {
+        Place { memory, layout: BufferBox::dense(region), bytes }
+    }
+
+    /// The last element that the layout allows, as an offset in elements.
+    fn last(&self) -> Option<i64> {
+        let count = self.layout.dims.len();
+        let mut last: i64 = 0;
+        for (at, dim) in self.layout.dims.iter().enumerate() {
+            let steps = dim.end.checked_sub(dim.origin)?.checked_sub(1)?;
+            let steps = if at + 1 < count && dim.mask >= 0 { steps.min(dim.mask) } else { steps };
+            let pitch = if at + 1 < count { dim.pitch } else { 1 };
+            if steps < 0 || pitch < 0 {
+                return None;
+            }
+            last = last.checked_add(steps.checked_mul(pitch)?)?;
+        }
+        Some(last)
+    }
+
+    /// Panics unless every element lies in the memory.
+    fn check(&self) {
+        let end = self.last().and_then(|last| usize::try_from(last).ok()?.checked_add(1)?.checked_mul(self.bytes));
+        assert!(end.is_some_and(|end| end <= self.memory.len), "a box of {:?} in {} bytes", self.layout, self.memory.len);
+    }
+
+    fn holds(&self, region: &[Interval]) -> bool {
+        let holds = |(dim, range): (&BufferDim, &Interval)| dim.origin <= range.first() && range.last() < dim.end;
+        self.layout.dims.len() == region.len() && self.layout.dims.iter().zip(region).all(holds)
+    }
+
+    /// The byte offset of an element.
+    fn offset(&self, coords: &[i64]) -> usize {
+        self.layout.offset(coords) as usize * self.bytes
+    }
+}
+
+/// Runs a kernel over a box: the sources in order, then what it writes.
+pub fn call(module: &Module, lowered: &Lowered, region: &[Interval], windows: &[i64], places: &[Place<'_>]) {
+    places.iter().for_each(Place::check);
+    let written = places.last().expect("a kernel writes");
+    assert!(written.holds(region), "{region:?} of {:?}", written.layout);
+    let boxes: Vec<BufferBox> = places.iter().map(|place| place.layout.clone()).collect();
+    let args = lowered.args(region, windows, &boxes);
+    let pointers: Vec<*mut u8> = places.iter().map(|place| place.memory.start).collect();
+    // SAFETY: a kernel reads and writes inside the boxes of its buffers, which lie inside their memory, as checked; the
+    // task that calls owns the elements that are written, and those that are read are complete.
+    unsafe { module.call(0, &args, &pointers) }
+}
+
+/// The starts of the rows of a box.
+fn rows(region: &[Interval], mut each: impl FnMut(&[i64])) {
+    let mut at: Vec<i64> = region.iter().map(|range| range.first()).collect();
+    let outer = region.len().saturating_sub(1);
+    loop {
+        each(&at);
+        let Some(dim) = (0..outer).rev().find(|dim| at[*dim] < region[*dim].last()) else { return };
+        at[dim] += 1;
+        at[dim + 1..].iter_mut().zip(&region[dim + 1..]).for_each(|(at, range)| *at = range.first());
+    }
+}
+
+/// Copies a box from one place to another.
+pub fn copy(from: &Place<'_>, to: &Place<'_>, region: &[Interval]) {
+    from.check();
+    to.check();
+    assert!(from.holds(region) && to.holds(region) && from.bytes == to.bytes, "a box in both places");
+    let len = region.last().map_or(1, |range| range.len().unwrap_or(0)) as usize * from.bytes;
+    rows(region, |at| {
+        // SAFETY: the row lies inside both boxes, which lie inside their memory; the two do not overlap, because what
+        // is written belongs to this task and what is read was complete before.
+        unsafe {
+            let source = from.memory.start.add(from.offset(at));
+            std::ptr::copy_nonoverlapping(source, to.memory.start.add(to.offset(at)), len);
+        }
+    });
+}
+
+/// Sets every element of a box.
+pub fn fill(to: &Place<'_>, region: &[Interval], element: &[u8]) {
+    to.check();
+    assert!(to.holds(region) && to.bytes == element.len(), "a box in its place");
+    let count = region.last().map_or(1, |range| range.len().unwrap_or(0)) as usize;
+    let same = element.iter().all(|byte| *byte == element[0]);
+    rows(region, |at| {
+        // SAFETY: the row lies inside the box, which lies inside the memory, and belongs to this task.
+        let row = unsafe {
+            std::slice::from_raw_parts_mut(to.memory.start.add(to.offset(at)), count * element.len())
+        };
+        if same {
+            row.fill(element[0]);
+        } else {
+            row.chunks_exact_mut(element.len()).for_each(|each| each.copy_from_slice(element));
+        }
+    });
+}
+
+/// The part of a box's dimensions that a region covers.
+pub fn meet(a: &[Interval], b: &[Interval]) -> Option<Region> {
+    let both: Region = a.iter().zip(b).map(|(a, b)| a.intersect(*b)).collect();
+    both.iter().all(|range| !range.is_empty()).then_some(both)
+}
