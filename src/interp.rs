@@ -23,13 +23,29 @@ pub trait Host {
     fn input(&self, tensor: TensorId, coords: &[i64]) -> Result<Scalar, String>;
 
     /// One whole window of an extern tensor, row-major, from the elements of its takes.
-    fn call(
-        &self,
-        name: &str,
-        takes: &[Vec<Scalar>],
-        size: &[i64],
-        element: Element,
-    ) -> Result<Vec<Scalar>, String>;
+    fn call(&self, call: &WindowCall<'_>) -> Result<Vec<Scalar>, String>;
+
+    /// Asked before each element: an error ends the evaluation.
+    fn go_on(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A window that a host function makes.
+#[derive(Clone, Copy, Debug)]
+pub struct WindowCall<'a> {
+    /// The function.
+    pub name: &'a str,
+    /// Whose window.
+    pub tensor: TensorId,
+    /// Which window, per dimension.
+    pub number: &'a [i64],
+    /// The elements of the takes, in the order of the arguments.
+    pub takes: &'a [Vec<Scalar>],
+    /// Elements of the window, per dimension.
+    pub size: &'a [i64],
+    /// Their type.
+    pub element: Element,
 }
 
 /// Evaluates elements of one graph.
@@ -84,6 +100,11 @@ impl<'g> Interp<'g> {
         let value = stored(value, self.graph.tensor(tensor).element);
         self.known[tensor.index()].insert(coords.to_vec(), value);
         Ok(value)
+    }
+
+    /// How many elements of a tensor were computed since the last write.
+    pub fn computed(&self, tensor: TensorId) -> usize {
+        self.known[tensor.index()].len()
     }
 
     /// The elements of a tensor that were asked for so far, in order.
@@ -169,7 +190,8 @@ impl<'g> Interp<'g> {
         }
         let sizes: Vec<i64> = windowed.windows.dims.iter().map(|window| window.size()).collect();
         let element = self.graph.tensor(tensor).element;
-        let window = self.host.call(name, &takes, &sizes, element)?;
+        let call = WindowCall { name, tensor, number, takes: &takes, size: &sizes, element };
+        let window = self.host.call(&call)?;
         let expected: i64 = sizes.iter().product();
         if window.len() as i64 == expected && window.iter().all(|value| value.element() == element.computed())
         {
@@ -216,12 +238,29 @@ impl<'g> Interp<'g> {
         for (coords, value) in writes {
             self.written.insert((target.base, coords), value);
         }
-        self.known.iter_mut().for_each(HashMap::clear);
-        self.windows.clear();
+        self.forget();
         Ok(())
     }
 
+    /// Writes elements from outside, as a `set` after all others would; `value` gives the one at a row-major position.
+    pub fn put(&mut self, target: &View, value: impl Fn(usize) -> Scalar) -> Result<()> {
+        let dims: Vec<Interval> = target.domain().dims().iter().map(|dim| dim.interval).collect();
+        for (at, coords) in product(&dims).enumerate() {
+            if let Target::Base(base) = follow(target, &coords)? {
+                self.written.insert((target.base, base), value(at));
+            }
+        }
+        self.forget();
+        Ok(())
+    }
+
+    fn forget(&mut self) {
+        self.known.iter_mut().for_each(HashMap::clear);
+        self.windows.clear();
+    }
+
     fn evaluate(&mut self, resolved: &'g Resolved, place: &Place) -> Result<Scalar> {
+        self.host.go_on()?;
         let mut values = vec![None; resolved.body.len()];
         let mut bound = vec![0; resolved.body.binders.len()];
         self.node(&resolved.body, resolved.root, place, &mut bound, &mut values)
@@ -391,7 +430,7 @@ fn covering(window: Window, domain: Interval, coord: i64) -> Result<Interval> {
 }
 
 /// Every point of a box, the last coordinate fastest.
-fn product(ranges: &[Interval]) -> impl Iterator<Item = Vec<i64>> + use<> {
+pub fn product(ranges: &[Interval]) -> impl Iterator<Item = Vec<i64>> + use<> {
     let ranges = ranges.to_vec();
     let empty = ranges.iter().any(|range| range.is_empty());
     let mut next: Option<Vec<i64>> = (!empty).then(|| ranges.iter().map(|range| range.first()).collect());

@@ -32,6 +32,7 @@ mod npy;
 mod npz;
 mod png;
 mod replace;
+mod scalars;
 mod shape;
 mod source;
 mod spool;
@@ -39,6 +40,8 @@ mod tiff;
 mod writer;
 
 pub use error::IoError;
+pub use half::{from_f32 as half_bits, to_f32 as half_value};
+pub use scalars::{scalar_at, store_scalar};
 pub use writer::Writer;
 
 use crate::graph::FileKind;
@@ -56,6 +59,13 @@ pub struct Array {
     pub shape: Vec<i64>,
     /// Elements in row-major order, little-endian; a bool is a byte 0 or 1, an f16 its 16 bits.
     pub data: Vec<u8>,
+}
+
+impl Array {
+    /// How many elements it has.
+    pub fn elements(&self) -> usize {
+        self.data.len() / self.element.bytes() as usize
+    }
 }
 
 /// What a script declares about an input.

@@ -1,6 +1,7 @@
 //! itp: infinite tensor pipelines.
 //!
-//! A script in, a checked program out, in the order of these modules; [`compile`] is the list of stages.
+//! A script in, arrays out, through [`Engine`]; the modules stand in the order of the data, and [`compile`] is the list
+//! of stages.
 //!
 //! ```
 //! use itp::compile::{Options, compile};
@@ -29,5 +30,8 @@ pub mod io;
 pub mod jit;
 pub mod plan;
 pub mod run;
+pub mod engine;
 pub mod picture;
 pub mod cli;
+
+pub use engine::Engine;

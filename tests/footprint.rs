@@ -8,9 +8,8 @@ use itp::diagnostic::Diagnostics;
 use itp::graph::body::TensorId;
 use itp::graph::modules::NoFiles;
 use itp::graph::scalar::Scalar;
-use itp::graph::types::Element;
 use itp::index::Interval;
-use itp::interp::{Host, Interp};
+use itp::interp::{Host, Interp, WindowCall};
 use itp::source::Sources;
 use proptest::prelude::*;
 
@@ -21,8 +20,8 @@ impl Host for Zeros {
         Ok(Scalar::f32(0.0))
     }
 
-    fn call(&self, _: &str, _: &[Vec<Scalar>], size: &[i64], _: Element) -> Result<Vec<Scalar>, String> {
-        Ok(vec![Scalar::f32(0.0); size.iter().product::<i64>() as usize])
+    fn call(&self, call: &WindowCall<'_>) -> Result<Vec<Scalar>, String> {
+        Ok(vec![Scalar::f32(0.0); call.size.iter().product::<i64>() as usize])
     }
 }
 

@@ -9,9 +9,8 @@ use itp::diagnostic::{Diagnostics, Style, render};
 use itp::graph::body::TensorId;
 use itp::graph::modules::NoFiles;
 use itp::graph::scalar::Scalar;
-use itp::graph::types::Element;
 use itp::graph::{self, view::View};
-use itp::interp::{Host, Interp};
+use itp::interp::{Host, Interp, WindowCall};
 use itp::source::Sources;
 use serde_json::Value;
 use std::fs;
@@ -24,8 +23,8 @@ impl Host for NoHost {
         Err("these scripts have no inputs".into())
     }
 
-    fn call(&self, name: &str, _: &[Vec<Scalar>], _: &[i64], _: Element) -> Result<Vec<Scalar>, String> {
-        Err(format!("no host function {name}"))
+    fn call(&self, call: &WindowCall<'_>) -> Result<Vec<Scalar>, String> {
+        Err(format!("no host function {}", call.name))
     }
 }
 

@@ -67,7 +67,7 @@ fn through_flat(view: &index::View, shape: &[i64], strides: &[i64], offset: i64)
 }
 
 /// Whether every element of the view is another one of the base; else why not.
-pub(super) fn writable(view: &View, base: &Domain) -> Result<(), String> {
+pub fn writable(view: &View, base: &Domain) -> Result<(), String> {
     if let Ok(strided) = view.strided(base) {
         return if strided.is_injective() { Ok(()) } else { Err("it shows an element twice".into()) };
     }

@@ -13,7 +13,7 @@ const UNIT: f32 = f32::from_bits(103 << 23);
 pub(super) const NAN: u16 = 0x7e00;
 
 /// Exact: every f16 is an f32.
-pub(super) fn to_f32(bits: u16) -> f32 {
+pub fn to_f32(bits: u16) -> f32 {
     let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
     let (exponent, fraction) = (bits >> 10 & 0x1f, bits & 0x3ff);
     match (exponent, fraction) {
@@ -27,7 +27,7 @@ pub(super) fn to_f32(bits: u16) -> f32 {
 }
 
 /// The nearest f16, ties to even; 65520 and above become infinity.
-pub(super) fn from_f32(value: f32) -> u16 {
+pub fn from_f32(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16 & 0x8000) as u16;
     let magnitude = bits & 0x7fff_ffff;

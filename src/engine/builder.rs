@@ -1,0 +1,160 @@
+//! Options and a script -> an [`Engine`].
+
+use super::error::{Error, Result};
+use super::files::{Folder, read_script, shown};
+use super::{Cancel, Engine};
+use crate::compile::{self, Options, Program};
+use crate::diagnostic::Diagnostics;
+use crate::graph::modules::{Loader, NoFiles};
+use crate::run::job::{Limits, World};
+use crate::run::{self, Kind};
+use crate::source::{SourceId, Sources};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+/// What a script is compiled and run with.
+///
+/// ```
+/// use itp::Engine;
+///
+/// let built = Engine::builder().threads(1).memory(1 << 20).tile([64, 64]).compile("tensor a: u8[x: inf] = 7");
+/// assert_eq!(built?.read::<u8>("a[0:2]")?.as_slice(), Some(&[7, 7][..]));
+/// # Ok::<(), itp::engine::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    settings: Vec<(String, String)>,
+    folder: Option<PathBuf>,
+    kind: Option<Kind>,
+    threads: Option<usize>,
+    memory: Option<u64>,
+    tile: Option<Vec<i64>>,
+}
+
+impl Builder {
+    /// Gives a parameter another value, a literal of its kind.
+    pub fn set(mut self, name: &str, value: impl ToString) -> Builder {
+        self.settings.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Uses that many threads, at least one, instead of all cores.
+    pub fn threads(mut self, threads: usize) -> Builder {
+        self.threads = Some(threads.max(1));
+        self
+    }
+
+    /// Refuses reads that need more bytes than this at their peak, before they start.
+    pub fn memory(mut self, bytes: u64) -> Builder {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Uses tiles of this shape over the unbounded dimensions; no result changes. Sizes below 1 count as 1.
+    pub fn tile(mut self, sizes: impl IntoIterator<Item = i64>) -> Builder {
+        self.tile = Some(sizes.into_iter().map(|size| size.max(1)).collect());
+        self
+    }
+
+    /// Chooses what runs the loops, instead of the fastest there is; no result changes.
+    pub fn kind(mut self, kind: Kind) -> Builder {
+        self.kind = Some(kind);
+        self
+    }
+
+    /// Looks for files that a script compiled from text names in this folder.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Builder {
+        self.folder = Some(folder.into());
+        self
+    }
+
+    /// Compiles a script from text.
+    pub fn compile(self, text: &str) -> Result<Engine> {
+        let mut sources = Sources::default();
+        let root = sources.add("script.itp", text);
+        let folder = self.folder.clone();
+        match folder {
+            Some(path) => self.compile_with(sources, root, &Folder { path: path.clone() }, path),
+            None => self.compile_with(sources, root, &NoFiles, PathBuf::from(".")),
+        }
+    }
+
+    /// Compiles the script in a file.
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Engine> {
+        let path = path.as_ref();
+        let mut sources = Sources::default();
+        let text = read_script(path).map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
+        let root = sources.add(shown(path), text);
+        let folder = Folder::of(path);
+        self.compile_with(sources, root, &folder, folder.path.clone())
+    }
+
+    /// Compiles a script whose text is among `sources`; `loader` finds what it uses, and inputs are in `folder`.
+    pub fn compile_with(
+        self,
+        mut sources: Sources,
+        root: SourceId,
+        loader: &(dyn Loader + Sync),
+        folder: PathBuf,
+    ) -> Result<Engine> {
+        let start = Instant::now();
+        let mut diagnostics = Diagnostics::default();
+        let options = Options { settings: &self.settings };
+        let program = deep(|| compile::compile(&mut sources, root, loader, &options, &mut diagnostics));
+        match program {
+            Some(program) => self.engine(program, sources, diagnostics, folder, start),
+            None => Err(Error::several(diagnostics, sources)),
+        }
+    }
+
+    fn engine(
+        self,
+        program: Program,
+        sources: Sources,
+        warnings: Diagnostics,
+        folder: PathBuf,
+        start: Instant,
+    ) -> Result<Engine> {
+        let program = Arc::new(program);
+        let backend = run::backend(self.kind, program.clone())
+            .map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
+        let threads = self.threads.unwrap_or_else(cores);
+        Ok(Engine {
+            program,
+            sources,
+            warnings: warnings.into_sorted(),
+            folder,
+            backend,
+            limits: Limits { threads, memory: self.memory, tile: self.tile },
+            world: World::default(),
+            files: BTreeMap::new(),
+            loaded: Mutex::default(),
+            cancel: Cancel::default(),
+            progress: None,
+            trace: None,
+            compile_seconds: start.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get())
+}
+
+/// Address space for the recursion that the limits of the language allow; pages are used when they are touched.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Runs `job` on a thread with a big stack, or right here when there are no more threads.
+pub(super) fn deep<T: Send>(job: impl FnOnce() -> T + Send) -> T {
+    let slot = Mutex::new(Some(job));
+    let take = || slot.lock().ok().and_then(|mut slot| slot.take()).expect("the job is taken once");
+    std::thread::scope(|scope| {
+        let builder = std::thread::Builder::new().name("itp".to_owned()).stack_size(STACK_BYTES);
+        match builder.spawn_scoped(scope, || take()()) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(_) => take()(),
+        }
+    })
+}

@@ -1,0 +1,119 @@
+//! The data that a read needs from outside: which inputs and host functions, and that they are there and fit.
+//!
+//! ```text
+//! blur reads photo, `input photo: u8[480, 640] from "photo.png"`   ->   the pixels, or E1001, E1002
+//! ```
+
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::body::{Op, TensorId};
+use crate::graph::resolve_weak::Resolved;
+use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
+use crate::io::{self, Array, Expect};
+use crate::run::job::array_type;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Every tensor that a read of `base` may ask for; the `set` items come first, so what they read is needed too.
+pub(super) fn needed(graph: &Graph, base: TensorId) -> BTreeSet<TensorId> {
+    let edges: Vec<(TensorId, TensorId)> = graph
+        .dag
+        .raw_edges()
+        .iter()
+        .map(|edge| (graph.dag[edge.source()], graph.dag[edge.target()]))
+        .collect();
+    let mut queue = vec![base];
+    queue.extend(graph.sets.iter().flat_map(|set| reads(&set.body)));
+    let mut needed = BTreeSet::new();
+    while let Some(reader) = queue.pop() {
+        if needed.insert(reader) {
+            queue.extend(edges.iter().filter(|(_, to)| *to == reader).map(|(from, _)| *from));
+        }
+    }
+    needed
+}
+
+fn reads(body: &Resolved) -> impl Iterator<Item = TensorId> + '_ {
+    body.body.nodes().filter_map(|(_, node)| match node.op {
+        Op::Read { tensor, .. } => Some(tensor),
+        _ => None,
+    })
+}
+
+/// The host function that a tensor's body names.
+pub(super) fn extern_of(tensor: &Tensor) -> Option<&Arc<str>> {
+    let TensorKind::Windowed(windowed) = &tensor.kind else { return None };
+    match &windowed.body {
+        WindowBody::Extern { name, .. } => Some(name),
+        WindowBody::Expr(_) => None,
+    }
+}
+
+/// Reads the file of an input.
+pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Arc<Array>> {
+    let shape = shape(tensor)?;
+    let expect = Expect { element: tensor.element, shape: &shape };
+    let array = io::read(path, &expect).map_err(|error| {
+        let message = format!("input {}: {}", quoted(&tensor.name), error.message);
+        let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
+        Box::new(error.help.into_iter().fold(diagnostic, Diagnostic::help))
+    })?;
+    Ok(Arc::new(array))
+}
+
+/// An error unless the host's array is what the input declares.
+pub(super) fn fits(tensor: &Tensor, array: &Array) -> Result<()> {
+    let shape = shape(tensor)?;
+    if (array.element, &array.shape) == (tensor.element, &shape) {
+        return Ok(());
+    }
+    let (given, wanted) = (array_type(array.element, &array.shape), array_type(tensor.element, &shape));
+    let name = quoted(&tensor.name);
+    Diagnostic::new(
+        Code::E1002,
+        format!("input {name}: {given} was bound, but the declaration says {wanted}"),
+    )
+    .at(tensor.span, declared(tensor))
+    .help(format!("bind exactly {wanted}, or change the declaration"))
+    .err()
+}
+
+fn declared(tensor: &Tensor) -> String {
+    format!("declared as `{}{}`", tensor.element, tensor.domain)
+}
+
+/// The shape of an input; a file cannot go on forever.
+fn shape(tensor: &Tensor) -> Result<Vec<i64>> {
+    tensor.domain.shape().ok_or_else(|| {
+        let message = format!("input {} goes on forever, and no file or array does", quoted(&tensor.name));
+        let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
+        Box::new(diagnostic.help("give every dimension both ends"))
+    })
+}
+
+/// The error for an input that nobody gave data for.
+pub(super) fn unbound(tensor: &Tensor) -> Box<Diagnostic> {
+    let name = &tensor.name;
+    let message = format!("input {} has no data: it is declared without `from`", quoted(name));
+    let diagnostic = Diagnostic::new(Code::E1001, message).at(tensor.span, declared(tensor));
+    Box::new(diagnostic.help(format!("add `--bind {name}=path`, or bind an array through the library")))
+}
+
+/// The error for a host function that nobody registered.
+pub(super) fn unregistered(tensor: &Tensor, function: &str) -> Box<Diagnostic> {
+    if function.ends_with(".onnx") {
+        let message = format!("{} is a model, and models do not run yet", quoted(function));
+        return Box::new(Diagnostic::new(Code::E0903, message).at(tensor.span, "needs it"));
+    }
+    let message = format!("host function {} is not registered", quoted(function));
+    let diagnostic = Diagnostic::new(Code::E1003, message).at(tensor.span, "its windows come from it");
+    let help = format!("register it through the library: `engine.register(\"{function}\", …)`");
+    Box::new(diagnostic.help(help))
+}
+
+/// The error for an input whose elements would arrive while the script runs.
+pub(super) fn streamed(tensor: &Tensor) -> Box<Diagnostic> {
+    let message = format!("input {} is a stream, and streams are not available yet", quoted(&tensor.name));
+    let diagnostic = Diagnostic::new(Code::E0903, message).at(tensor.span, declared(tensor));
+    Box::new(diagnostic.help(format!("bind a file instead: `--bind {}=path`", tensor.name)))
+}

@@ -1,0 +1,50 @@
+//! Outputs and slices -> files, whole or not at all.
+
+use super::error::Result;
+use super::{Engine, Prepared};
+use crate::diagnostic::{self, Code, Diagnostic};
+use crate::graph::{FileKind, OutputOptions};
+use crate::io::{IoError, Writer};
+use crate::run::job::Sink;
+use crate::run::stats::Stats;
+use std::path::Path;
+
+impl Engine {
+    /// Writes every output of the script, in order; relative paths start where the process runs.
+    pub fn save_outputs(&self) -> Result<Stats> {
+        let mut stats = Stats::default();
+        for output in &self.program.graph.outputs {
+            let prepared = self.prepare_view(output.view.clone())?;
+            stats.add(&prepared.save(Path::new(&*output.path), output.kind, &output.options)?);
+        }
+        Ok(stats)
+    }
+}
+
+impl Prepared<'_> {
+    /// Writes the elements to a file; when anything fails, the file is as it was.
+    pub fn save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<Stats> {
+        let engine = self.engine;
+        let writer = Writer::create(path, kind, self.element(), &self.shape(), options);
+        let writer = writer.map_err(|error| engine.boxed(unwritten(error)))?;
+        let mut sink = ToFile { writer };
+        let stats = self.run(&mut sink)?;
+        sink.writer.finish().map_err(|error| engine.boxed(unwritten(error)))?;
+        Ok(stats)
+    }
+}
+
+struct ToFile {
+    writer: Writer,
+}
+
+impl Sink for ToFile {
+    fn write(&mut self, bytes: &[u8]) -> diagnostic::Result<()> {
+        self.writer.write(bytes).map_err(unwritten)
+    }
+}
+
+fn unwritten(error: IoError) -> Box<Diagnostic> {
+    let diagnostic = Diagnostic::new(Code::E0003, error.message);
+    Box::new(error.help.into_iter().fold(diagnostic, Diagnostic::help))
+}

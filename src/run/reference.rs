@@ -1,0 +1,237 @@
+//! The interpreter as an engine: slow, obvious, and what the compiled one is held against.
+//!
+//! ```text
+//! blur[0:2, 0:3]   ->   element (0, 0), element (0, 1), …   each by definition
+//! ```
+//!
+//! It has no tiles, so its numbers are trivial: the result counts as one tile, and what it remembers is not counted.
+
+use super::job::{Backend, Control, HostCall, Job, Planned, Sink, World, array_type, call_host};
+use super::stats::{Bytes, Plan, Stats, Tiles, Windows};
+use crate::compile::Program;
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::body::TensorId;
+use crate::graph::scalar::Scalar;
+use crate::graph::types::Element;
+use crate::graph::{TensorKind, WindowBody};
+use crate::index::Interval;
+use crate::interp::{Host, Interp, WindowCall, product};
+use crate::io::{Array, scalar_at, store_scalar};
+use std::cell::RefCell;
+use std::sync::Arc;
+
+/// Address space for the recursion of the interpreter, not memory: pages are used when they are touched.
+const STACK_BYTES: usize = 512 << 20;
+
+/// Elements that are handed on at a time.
+const PORTION: usize = 4096;
+
+/// The reference engine for one program.
+#[derive(Debug)]
+pub struct Reference {
+    program: Arc<Program>,
+}
+
+impl Reference {
+    /// An engine that interprets `program`.
+    pub fn new(program: Arc<Program>) -> Reference {
+        Reference { program }
+    }
+}
+
+impl Backend for Reference {
+    fn name(&self) -> &'static str {
+        "interp"
+    }
+
+    fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
+        let elements = elements_of(&job)?;
+        let bytes_peak = elements.saturating_mul(job.view.element.bytes());
+        let plan = Plan { tiles: 1, live_peak: 1, bytes_peak, recompute_factor: 1.0, ..Plan::default() };
+        Ok(Box::new(Interpreted { program: self.program.clone(), job, plan, elements }))
+    }
+}
+
+/// How many elements a read has.
+fn elements_of(job: &Job) -> Result<u64> {
+    let shape = job.view.domain().shape().unwrap_or_default();
+    let count = shape.iter().try_fold(1u64, |count, len| count.checked_mul(*len as u64));
+    count.ok_or_else(|| {
+        let array = array_type(job.view.element, &shape);
+        Box::new(Diagnostic::new(
+            Code::E1007,
+            format!("{} has more than 2^64 elements: {array}", quoted(&job.view.name)),
+        ))
+    })
+}
+
+struct Interpreted {
+    program: Arc<Program>,
+    job: Job,
+    plan: Plan,
+    elements: u64,
+}
+
+impl Planned for Interpreted {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Runs on a thread of its own, which has the stack that chains of tensors need.
+    fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
+        std::thread::scope(|scope| {
+            let builder = std::thread::Builder::new().name("interp".to_owned()).stack_size(STACK_BYTES);
+            let thread = builder.spawn_scoped(scope, || self.interpret(sink, control));
+            let thread = thread.map_err(|error| failed(format!("no thread can be started: {error}")))?;
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+fn failed(message: String) -> Box<Diagnostic> {
+    Box::new(Diagnostic::new(Code::E1009, message))
+}
+
+impl Interpreted {
+    fn interpret(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
+        let outside =
+            Outside { program: &self.program, world: &self.job.world, control, cause: RefCell::new(None) };
+        let start = control.trace.map(|trace| trace.now());
+        let computed = self.compute(&outside, sink);
+        if let (Some(trace), Some(start)) = (control.trace, start) {
+            trace.record(self.job.view.name.to_string(), 0, start);
+        }
+        match computed {
+            Ok(windows) => Ok(self.stats(windows)),
+            Err(Stop::Sink(diagnostic)) => Err(diagnostic),
+            Err(Stop::Interp(message)) => Err(outside.cause.take().unwrap_or_else(|| failed(message))),
+        }
+    }
+
+    fn compute(&self, outside: &Outside<'_>, sink: &mut dyn Sink) -> Computed<Vec<(Arc<str>, Windows)>> {
+        let view = &self.job.view;
+        let graph = &self.program.graph;
+        let mut interp = Interp::new(graph, outside)?;
+        for write in &self.job.world.writes {
+            interp.put(&write.target, |at| element_at(&write.data, at))?;
+        }
+        let dims: Vec<Interval> = view.domain().dims().iter().map(|dim| dim.interval).collect();
+        let (mut buffer, mut done) = (Vec::new(), 0);
+        for coords in product(&dims) {
+            let value = interp.view_element(view, &coords);
+            let value = value.map_err(|why| format!("{} at {coords:?}: {why}", quoted(&view.name)))?;
+            store_scalar(view.element, value, &mut buffer);
+            done += 1;
+            if done % PORTION as u64 == 0 || done == self.elements {
+                sink.write(&buffer).map_err(Stop::Sink)?;
+                buffer.clear();
+                (outside.control.progress)(done, self.elements);
+            }
+        }
+        let counts = graph.iter().map(|(id, tensor)| (tensor.name.clone(), interp.computed(id) as u64));
+        let counts = counts.filter(|(_, computed)| *computed > 0);
+        Ok(counts.map(|(name, computed)| (name, Windows { computed, reused: 0 })).collect())
+    }
+
+    fn stats(&self, windows: Vec<(Arc<str>, Windows)>) -> Stats {
+        let bytes = self.plan.bytes_peak;
+        Stats {
+            windows,
+            tiles: Tiles { computed: 1, freed: 1, live_peak: 1, live_peak_planned: 1, live_end: 0 },
+            bytes: Bytes { peak: bytes, peak_planned: bytes, output: bytes },
+            threads: 1,
+            engine: "interp",
+            elements: self.elements,
+            ..Stats::default()
+        }
+    }
+}
+
+/// Why the interpreter stopped.
+enum Stop {
+    /// The destination takes no more.
+    Sink(Box<Diagnostic>),
+    /// Its own words; a diagnostic may be kept beside.
+    Interp(String),
+}
+
+type Computed<T> = std::result::Result<T, Stop>;
+
+impl From<String> for Stop {
+    fn from(message: String) -> Stop {
+        Stop::Interp(message)
+    }
+}
+
+/// What the interpreter asks for.
+struct Outside<'a> {
+    program: &'a Program,
+    world: &'a World,
+    control: &'a Control<'a>,
+    /// The diagnostic behind the last error.
+    cause: RefCell<Option<Box<Diagnostic>>>,
+}
+
+impl Outside<'_> {
+    fn keep(&self, diagnostic: Box<Diagnostic>) -> String {
+        let message = diagnostic.message.clone();
+        self.cause.replace(Some(diagnostic));
+        message
+    }
+
+    /// The takes of an extern tensor as arrays.
+    fn takes(&self, call: &WindowCall<'_>) -> Vec<Array> {
+        let TensorKind::Windowed(windowed) = &self.program.graph.tensor(call.tensor).kind else {
+            return Vec::new();
+        };
+        let WindowBody::Extern { args, .. } = &windowed.body else { return Vec::new() };
+        let array = |(arg, values): (&usize, &Vec<Scalar>)| {
+            let take = &windowed.takes[*arg];
+            array_of(take.source.element, take.sizes.clone(), values)
+        };
+        args.iter().zip(call.takes).map(array).collect()
+    }
+}
+
+impl Host for Outside<'_> {
+    fn input(&self, tensor: TensorId, coords: &[i64]) -> std::result::Result<Scalar, String> {
+        let declared = self.program.graph.tensor(tensor);
+        let array = self.world.inputs.get(&tensor);
+        let array = array.ok_or_else(|| format!("input {} has no data", quoted(&declared.name)))?;
+        let dims = declared.domain.dims().iter().zip(&array.shape).zip(coords);
+        let position = dims.fold(0, |at, ((dim, len), coord)| at * len + coord - dim.interval.first());
+        Ok(element_at(array, position as usize))
+    }
+
+    fn call(&self, call: &WindowCall<'_>) -> std::result::Result<Vec<Scalar>, String> {
+        let tensor = &self.program.graph.tensor(call.tensor).name;
+        let host = self.world.hosts.get(call.name);
+        let host = host.ok_or_else(|| format!("host function {} is not registered", quoted(call.name)))?;
+        let takes = self.takes(call);
+        let asked = HostCall {
+            name: call.name,
+            tensor,
+            window: call.number,
+            takes: &takes,
+            element: call.element,
+            size: call.size,
+        };
+        let window = call_host(&**host, &asked).map_err(|diagnostic| self.keep(diagnostic))?;
+        Ok((0..window.elements()).map(|at| element_at(&window, at)).collect())
+    }
+
+    fn go_on(&self) -> std::result::Result<(), String> {
+        self.control.check().map_err(|diagnostic| self.keep(diagnostic))
+    }
+}
+
+fn element_at(array: &Array, position: usize) -> Scalar {
+    let bytes = array.element.bytes() as usize;
+    scalar_at(array.element, &array.data[position * bytes..][..bytes])
+}
+
+fn array_of(element: Element, shape: Vec<i64>, values: &[Scalar]) -> Array {
+    let mut data = Vec::with_capacity(values.len() * element.bytes() as usize);
+    values.iter().for_each(|value| store_scalar(element, *value, &mut data));
+    Array { element, shape, data }
+}
