@@ -40,7 +40,7 @@ pub struct Accesses {
 }
 
 /// How one body reads tensors.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TensorAccess {
     /// In the order of the body.
     pub reads: Vec<Access>,

@@ -454,12 +454,15 @@ fn after(point: &[i64], ranges: &[Interval]) -> Option<Vec<i64>> {
 }
 
 /// Where a coordinate of a view leads.
-enum Target {
+pub enum Target {
+    /// To an element of the base.
     Base(Vec<i64>),
+    /// To a value that a mask stands for.
     Value(Scalar),
 }
 
-fn follow(view: &View, coords: &[i64]) -> Result<Target> {
+/// Where an element of a view comes from.
+pub fn follow(view: &View, coords: &[i64]) -> Result<Target> {
     let mut coords = coords.to_vec();
     for step in view.steps() {
         coords = match step {

@@ -9,11 +9,29 @@
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
 pub mod job;
+#[cfg(feature = "jit")]
+pub mod kernels;
+#[cfg(feature = "jit")]
+pub mod ledger;
+#[cfg(feature = "jit")]
+pub mod memory;
 pub mod reference;
+#[cfg(feature = "jit")]
+pub mod schedule;
 pub mod stats;
+#[cfg(feature = "jit")]
+pub mod summary;
+#[cfg(feature = "jit")]
+pub mod tiled;
+#[cfg(feature = "jit")]
+pub mod vars;
+#[cfg(feature = "jit")]
+pub mod work;
 
 use crate::compile::Program;
-use crate::diagnostic::{Code, Diagnostic, Result};
+use crate::diagnostic::Result;
+#[cfg(not(feature = "jit"))]
+use crate::diagnostic::{Code, Diagnostic};
 use job::Backend;
 use std::sync::Arc;
 
@@ -29,9 +47,23 @@ pub enum Kind {
 /// The engine of that kind for a program; without a kind, the fastest there is.
 pub fn backend(kind: Option<Kind>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
     match kind {
-        Some(Kind::Interp) | None => Ok(Arc::new(reference::Reference::new(program))),
-        Some(Kind::Jit) => Diagnostic::new(Code::E0903, "the compiled engine is not available yet")
-            .help("use the reference engine: `--engine interp`")
+        Some(Kind::Interp) => Ok(Arc::new(reference::Reference::new(program))),
+        Some(Kind::Jit) | None => compiled(kind, program),
+    }
+}
+
+#[cfg(feature = "jit")]
+fn compiled(_: Option<Kind>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(tiled::Tiled::new(program)?))
+}
+
+/// Without the compiler, the reference is the fastest there is.
+#[cfg(not(feature = "jit"))]
+fn compiled(kind: Option<Kind>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+    match kind {
+        Some(_) => Diagnostic::new(Code::E0903, "this build has no compiled engine")
+            .help("build with the feature `jit`, or use the reference engine: `--engine interp`")
             .err(),
+        None => Ok(Arc::new(reference::Reference::new(program))),
     }
 }

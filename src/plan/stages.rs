@@ -38,8 +38,8 @@ pub struct Stages {
     pub needs: Vec<Arc<Needs>>,
     /// Tensors whose elements a host function makes, window by window.
     pub hosts: BTreeMap<TensorId, HostCall>,
-    /// How many tensors the script has.
-    pub declared: usize,
+    /// How many of them belong to the script; the others were added for one request.
+    pub kept: usize,
 }
 
 /// A host function that makes whole windows.
@@ -58,11 +58,11 @@ pub struct HostCall {
 }
 
 /// Splits every tensor of the graph into simple stages.
-pub fn stages(graph: &Graph, accesses: Accesses) -> Result<Stages, IndexError> {
+pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> {
     let declared = graph.tensors.len();
-    let accesses = accesses.tensors.into_iter().map(Arc::new).collect();
+    let accesses = accesses.tensors.iter().cloned().map(Arc::new).collect();
     let mut stages =
-        Stages { graph: graph.clone(), accesses, needs: Vec::new(), hosts: BTreeMap::new(), declared };
+        Stages { graph: graph.clone(), accesses, needs: Vec::new(), hosts: BTreeMap::new(), kept: declared };
     for at in 0..declared {
         let id = TensorId(at as u32);
         if let TensorKind::Windowed(windowed) = stages.graph.tensor(id).kind.clone() {
@@ -71,6 +71,7 @@ pub fn stages(graph: &Graph, accesses: Accesses) -> Result<Stages, IndexError> {
     }
     let all = (0..stages.graph.tensors.len()).map(|at| Arc::new(needs(&stages, TensorId(at as u32))));
     stages.needs = all.collect();
+    stages.kept = stages.graph.tensors.len();
     Ok(stages)
 }
 

@@ -37,6 +37,13 @@ impl Buffer {
         8 * self.words.len()
     }
 
+    /// All of it as bytes.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        let len = self.len();
+        // SAFETY: words are bytes, all of them initialised, and borrowed as long as the slice is.
+        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), len) }
+    }
+
     /// To read only.
     pub fn memory(&self) -> Memory<'_> {
         Memory { start: self.words.as_ptr().cast_mut().cast(), len: self.len(), kind: PhantomData }

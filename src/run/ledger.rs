@@ -1,0 +1,88 @@
+//! What is held and what was done: counted as it happens.
+
+use crate::graph::body::TensorId;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counts of one run.
+#[derive(Debug)]
+pub struct Ledger {
+    bytes: AtomicU64,
+    bytes_peak: AtomicU64,
+    tiles: AtomicU64,
+    tiles_peak: AtomicU64,
+    made: AtomicU64,
+    freed: AtomicU64,
+    elements: Vec<AtomicU64>,
+}
+
+/// The counts at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Bytes held at once, at the most.
+    pub bytes_peak: u64,
+    /// Tiles held at once, at the most.
+    pub tiles_peak: u64,
+    /// Tiles that were made.
+    pub made: u64,
+    /// Tiles that were given back.
+    pub freed: u64,
+    /// Elements computed, by tensor.
+    pub elements: Vec<u64>,
+}
+
+impl Ledger {
+    /// For a graph of that many tensors.
+    pub fn new(tensors: usize) -> Self {
+        Ledger {
+            bytes: AtomicU64::new(0),
+            bytes_peak: AtomicU64::new(0),
+            tiles: AtomicU64::new(0),
+            tiles_peak: AtomicU64::new(0),
+            made: AtomicU64::new(0),
+            freed: AtomicU64::new(0),
+            elements: (0..tensors).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// Takes note of memory that is held from now on.
+    pub fn hold(&self, bytes: u64) {
+        let now = self.bytes.fetch_add(bytes, Relaxed) + bytes;
+        self.bytes_peak.fetch_max(now, Relaxed);
+    }
+
+    /// Takes note of memory that is given back.
+    pub fn release(&self, bytes: u64) {
+        self.bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// A tile is begun, with memory of its own or none.
+    pub fn make_tile(&self, bytes: u64) {
+        self.made.fetch_add(1, Relaxed);
+        let now = self.tiles.fetch_add(1, Relaxed) + 1;
+        self.tiles_peak.fetch_max(now, Relaxed);
+        self.hold(bytes);
+    }
+
+    /// A tile is given back.
+    pub fn free_tile(&self, bytes: u64) {
+        self.freed.fetch_add(1, Relaxed);
+        self.tiles.fetch_sub(1, Relaxed);
+        self.release(bytes);
+    }
+
+    /// Elements of a stage were computed.
+    pub fn computed(&self, id: TensorId, elements: u128) {
+        self.elements[id.index()].fetch_add(elements as u64, Relaxed);
+    }
+
+    /// What was counted so far.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            bytes_peak: self.bytes_peak.load(Relaxed),
+            tiles_peak: self.tiles_peak.load(Relaxed),
+            made: self.made.load(Relaxed),
+            freed: self.freed.load(Relaxed),
+            elements: self.elements.iter().map(|count| count.load(Relaxed)).collect(),
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Tasks on workers: each takes the next one in the order, waits for the tiles it reads, and gives them back.
+//!
+//! ```text
+//! worker 0: a 0 ---- result 0 ------        worker 1:   a 1 ---- (waits for a 0) result 1 …
+//! ```
+//!
+//! No worker runs further ahead of the oldest running task than there are workers, so that what is held at once is
+//! what the plan says. A task only waits for tasks before it in the order, so some worker always has work.
+
+use super::memory::{Buffer, Place};
+use super::work::{Scratch, Tile, Work};
+use crate::diagnostic::{Code, Diagnostic, Result};
+use crate::plan::grid::volume;
+use crate::plan::order::{Order, Step};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Runs every task of a request; tiles of the result go to `out`. `progress` hears how many elements were added.
+pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+    let schedule = Schedule { work, out, threads, progress, state: Mutex::default(), wake: Condvar::new() };
+    let tasks: u128 = work.division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
+    let workers = tasks.min(threads as u128) as usize;
+    if workers <= 1 {
+        schedule.worker(0);
+    } else {
+        std::thread::scope(|scope| {
+            let schedule = &schedule;
+            (1..workers).for_each(|worker| _ = scope.spawn(move || schedule.worker(worker)));
+            schedule.worker(0);
+        });
+    }
+    schedule.finish()
+}
+
+struct Schedule<'s> {
+    work: &'s Work<'s>,
+    out: &'s Place<'s>,
+    threads: usize,
+    progress: &'s (dyn Fn(u64) + Sync),
+    state: Mutex<State>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    order: Order,
+    next: Option<Step>,
+    running: BTreeSet<u64>,
+    /// Shared tiles, by the step that makes them.
+    tiles: BTreeMap<u64, Shared>,
+    failed: Option<Box<Diagnostic>>,
+}
+
+struct Shared {
+    group: usize,
+    /// There once it is complete.
+    tile: Option<Arc<Tile>>,
+    /// Tasks that have yet to read it.
+    readers: u64,
+    bytes: u64,
+}
+
+/// Ends the run for everybody when a worker panics.
+struct Alarm<'s, 'w>(&'w Schedule<'s>);
+
+impl Drop for Alarm<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(Box::new(Diagnostic::new(Code::E1009, "a worker failed")));
+        }
+    }
+}
+
+impl Schedule<'_> {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'g>(&self, state: MutexGuard<'g, State>) -> MutexGuard<'g, State> {
+        self.wake.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fail(&self, why: Box<Diagnostic>) {
+        self.lock().failed.get_or_insert(why);
+        self.wake.notify_all();
+    }
+
+    fn worker(&self, worker: usize) {
+        let _alarm = Alarm(self);
+        let mut scratch = (usize::MAX, Scratch::default());
+        while let Some(step) = self.take() {
+            if scratch.0 != step.tile.0 {
+                scratch = (step.tile.0, Scratch::default());
+            }
+            let start = self.work.control.trace.map(|trace| trace.now());
+            let done = self.step(&step, &mut scratch.1);
+            if let (Some(trace), Some(start)) = (self.work.control.trace, start) {
+                let target = self.work.division.groups[step.tile.0].target;
+                let name = &self.work.division.stages.tensor(target).name;
+                trace.record(format!("{name} {:?}", step.tile.1), worker, start);
+            }
+            if let Err(why) = done {
+                return self.fail(why);
+            }
+        }
+    }
+
+    /// The next task, when it may begin.
+    fn take(&self) -> Option<Step> {
+        let mut state = self.lock();
+        loop {
+            if state.failed.is_some() {
+                return None;
+            }
+            if state.next.is_none() {
+                state.next = state.order.next(self.work.division);
+            }
+            let number = state.next.as_ref()?.number;
+            let oldest = state.running.first().copied().unwrap_or(number);
+            if number < oldest + self.threads as u64 {
+                state.running.insert(number);
+                return state.next.take();
+            }
+            state = self.wait(state);
+        }
+    }
+
+    fn is_result(&self, step: &Step) -> bool {
+        step.tile.0 + 1 == self.work.division.groups.len()
+    }
+
+    fn step(&self, step: &Step, scratch: &mut Scratch) -> Result<()> {
+        self.work.control.check()?;
+        let group = &self.work.division.groups[step.tile.0];
+        let region = group.grid.tile(&step.tile.1);
+        let element = self.work.division.stages.tensor(group.target).element.bytes();
+        let bytes = if self.is_result(step) { 0 } else { volume(&region) as u64 * element };
+        self.work.ledger.make_tile(bytes);
+        if !self.is_result(step) {
+            let shared = Shared { group: step.tile.0, tile: None, readers: step.readers.max(1), bytes };
+            self.lock().tiles.insert(step.number, shared);
+        }
+        let Some(tiles) = self.sources(step) else { return Ok(()) };
+        if self.is_result(step) {
+            self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, self.out)?;
+            self.done(step, None);
+            (self.progress)(volume(&region) as u64);
+        } else {
+            let mut buffer = Buffer::new(bytes as usize);
+            let place = Place::dense(buffer.memory_mut(), &region, element as usize);
+            self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
+            self.done(step, Some(Arc::new(Tile { region, buffer })));
+        }
+        Ok(())
+    }
+
+    /// The tiles that a task reads, once all are complete; `None` if the run ends first.
+    fn sources(&self, step: &Step) -> Option<BTreeMap<usize, Vec<Arc<Tile>>>> {
+        let mut state = self.lock();
+        loop {
+            if state.failed.is_some() {
+                return None;
+            }
+            let ready = |source: &u64| state.tiles.get(source).is_some_and(|shared| shared.tile.is_some());
+            if step.sources.iter().all(ready) {
+                break;
+            }
+            state = self.wait(state);
+        }
+        let mut tiles: BTreeMap<usize, Vec<Arc<Tile>>> = BTreeMap::new();
+        for source in &step.sources {
+            let shared = &state.tiles[source];
+            tiles.entry(shared.group).or_default().extend(shared.tile.clone());
+        }
+        Some(tiles)
+    }
+
+    /// Takes note that a task is done: its tile is there, and those it read have one reader less.
+    fn done(&self, step: &Step, tile: Option<Arc<Tile>>) {
+        let mut state = self.lock();
+        match tile {
+            None => self.work.ledger.free_tile(0),
+            Some(tile) => {
+                if let Some(shared) = state.tiles.get_mut(&step.number) {
+                    shared.tile = Some(tile);
+                }
+            }
+        }
+        for source in &step.sources {
+            let Some(shared) = state.tiles.get_mut(source) else { continue };
+            shared.readers = shared.readers.saturating_sub(1);
+            if shared.readers == 0 {
+                self.work.ledger.free_tile(shared.bytes);
+                state.tiles.remove(source);
+            }
+        }
+        state.running.remove(&step.number);
+        drop(state);
+        self.wake.notify_all();
+    }
+
+    /// Gives back what is left after an error, and says what it was.
+    fn finish(self) -> Result<()> {
+        let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        debug_assert!(state.failed.is_some() || state.tiles.is_empty(), "every tile is freed by its last reader");
+        state.tiles.values().for_each(|shared| self.work.ledger.free_tile(shared.bytes));
+        match state.failed {
+            Some(why) => {
+                // Results that were begun are not finished, and not held.
+                let counts = self.work.ledger.counts();
+                (counts.freed..counts.made).for_each(|_| self.work.ledger.free_tile(0));
+                Err(why)
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! A division -> what people and tools are told about it before it runs.
+
+use super::stats::{Plan, Ring, Windows};
+use crate::access::footprint::windows;
+use crate::graph::TensorKind;
+use crate::graph::body::TensorId;
+use crate::plan::bands::{Task, task};
+use crate::plan::grid::volume;
+use crate::plan::group::{Group, Role};
+use crate::plan::peak::Peak;
+use crate::plan::readers::Division;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The numbers of a plan: `slab` is the first of several pieces, if there are several.
+pub fn plan(division: &Division, slab: Option<&Division>, held: Peak, bytes: u64, output: u64) -> Plan {
+    let tiles = division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
+    let middles: Vec<Task> = division.groups.iter().map(|group| middle(division, group)).collect();
+    let inputs = inputs(division);
+    Plan {
+        windows: touched(division),
+        tiles: u64::try_from(tiles).unwrap_or(u64::MAX),
+        live_peak: held.tiles,
+        bytes_peak: held.tile_bytes.saturating_add(held.scratch_bytes).saturating_add(output.min(bytes)),
+        recompute_factor: recompute(division, &middles),
+        kernels: kernels(division),
+        rings: rings(slab.unwrap_or(division)),
+        notes: notes(division, &middles, inputs),
+    }
+}
+
+fn middle(division: &Division, group: &Group) -> Task {
+    let number: Vec<i64> =
+        group.grid.numbers.iter().map(|numbers| numbers.first() + (numbers.last() - numbers.first()) / 2).collect();
+    task(&division.stages, group, &division.boxes, group.grid.tile(&number))
+}
+
+/// Bytes of inputs, which are in memory before the run.
+fn inputs(division: &Division) -> u64 {
+    let input = |id: &&TensorId| {
+        matches!(division.stages.tensor(**id).kind, TensorKind::Input(_)) && !division.stages.hosts.contains_key(id)
+    };
+    let bytes = division.boxes.keys().filter(input).map(|id| {
+        let tensor = division.stages.tensor(*id);
+        let elements = tensor.domain.shape().map_or(0, |shape| shape.iter().product::<i64>());
+        elements as u64 * tensor.element.bytes()
+    });
+    bytes.sum()
+}
+
+/// Windows that the result touches, by tensor of the script.
+fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
+    let mut counts: BTreeMap<usize, (Arc<str>, u64)> = BTreeMap::new();
+    for (id, region) in &division.boxes {
+        let tensor = division.stages.tensor(*id);
+        let TensorKind::Windowed(windowed) = &tensor.kind else { continue };
+        let Ok(numbers) = windows(tensor, windowed, region) else { continue };
+        let name: Arc<str> = tensor.name.strip_suffix(".sum").unwrap_or(&tensor.name).into();
+        let count = volume(&numbers).min(u64::MAX.into()) as u64;
+        counts.insert(id.index(), (name, count));
+    }
+    counts.into_values().map(|(name, computed)| (name, Windows { computed, reused: 0 })).collect()
+}
+
+fn kernels(division: &Division) -> u64 {
+    let members = division.groups.iter().flat_map(|group| &group.members);
+    let computed = members.filter(|member| member.role == Role::Compute).count();
+    let hosts = division.groups.iter().filter(|group| division.stages.hosts.contains_key(&group.target)).count();
+    (computed + division.groups.len() - hosts) as u64
+}
+
+/// Elements computed per element needed, judged by the tasks in the middle.
+fn recompute(division: &Division, middles: &[Task]) -> f64 {
+    let (mut made, mut needed) = (0.0, 0.0);
+    for (group, task) in division.groups.iter().zip(middles) {
+        let tasks = group.grid.count() as f64;
+        let own = task.steps.as_ref().map_or_else(
+            || volume(&task.tile) as f64,
+            |(steps, _)| volume(&steps.hull()) as f64,
+        );
+        made += own * tasks;
+        let all = volume(&division.boxes[&group.target]) as f64;
+        needed += task.steps.as_ref().map_or(all, |(steps, _)| {
+            all * steps.range.len().unwrap_or(1) as f64 / volume(&task.tile[steps.dim..=steps.dim]) as f64
+        });
+        for (member, slot) in group.members.iter().zip(&task.slots) {
+            if let (Role::Compute, Some(slot)) = (member.role, slot) {
+                made += volume(&slot.region) as f64 * tasks;
+                needed += volume(&division.boxes[&member.tensor]) as f64;
+            }
+        }
+    }
+    if needed > 0.0 { (made / needed).max(1.0) } else { 1.0 }
+}
+
+fn rings(division: &Division) -> Vec<Ring> {
+    let mut rings = Vec::new();
+    for group in &division.groups {
+        let task = middle(division, group);
+        let own = task.steps.iter().map(|(_, slot)| (group.target, slot));
+        let members = group.members.iter().zip(&task.slots);
+        let members = members.filter_map(|(member, slot)| Some((member.tensor, slot.as_ref()?)));
+        for (id, slot) in own.chain(members) {
+            let Some(ring) = slot.ring else { continue };
+            let tensor = division.stages.tensor(id);
+            let bytes = slot.elements() as u64 * tensor.element.bytes();
+            rings.push(Ring { tensor: tensor.name.clone(), rows: ring.rows as u64, bytes });
+        }
+    }
+    rings
+}
+
+fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (group, task) in division.groups.iter().zip(middles) {
+        let name = |id: TensorId| division.stages.tensor(id).name.clone();
+        let shape: Vec<String> = group.grid.shape.iter().map(i64::to_string).collect();
+        notes.push(format!(
+            "{}: {} tiles of {}, on its own because {}",
+            name(group.target),
+            group.grid.count(),
+            shape.join("×"),
+            group.why
+        ));
+        for (member, slot) in group.members.iter().zip(&task.slots) {
+            let Some(slot) = slot else { continue };
+            let held = match (member.role, slot.ring) {
+                (Role::Resident, _) => "in memory".to_owned(),
+                (Role::Gather(_), _) => "from its tiles".to_owned(),
+                (Role::Fill, _) => "variable".to_owned(),
+                (Role::Compute, Some(ring)) => format!("ring of {} rows", ring.rows),
+                (Role::Compute, None) => {
+                    let shape: Vec<String> = slot.shape().iter().map(i64::to_string).collect();
+                    format!("whole box of {}", shape.join("×"))
+                }
+            };
+            notes.push(format!("  reads {}: {held}", name(member.tensor)));
+        }
+    }
+    if inputs > 0 {
+        notes.push(format!("inputs in memory: {inputs} bytes"));
+    }
+    notes
+}

@@ -1,0 +1,367 @@
+//! The compiled engine: plans a read, then runs it tile by tile on all cores.
+//!
+//! ```text
+//! smooth[0:512, 0:512]   ->   groups, tiles, order, peak   ->   kernels on workers   ->   row-major bytes
+//! ```
+//!
+//! A result that fits is one piece; a larger one is made and handed on in slabs of rows.
+
+use super::job::{Backend, Control, Job, Limits, Planned, Sink, World};
+use super::kernels::{Kernel, Kernels};
+use super::ledger::{Counts, Ledger};
+use super::memory::{Buffer, Memory, Place};
+use super::schedule;
+use super::stats::{Bytes, Plan, Stats, Tiles};
+use super::summary;
+use super::vars::Vars;
+use super::work::Work;
+use crate::access::footprint::Region;
+use crate::compile::Program;
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::TensorKind;
+use crate::graph::body::TensorId;
+use crate::graph::view::View;
+use crate::index::{Interval, OutputMap};
+use crate::interp::{Target, follow};
+use crate::plan::grid::volume;
+use crate::plan::group::{PlanError, Request, groups, needed_boxes};
+use crate::plan::peak::{Peak, peak};
+use crate::plan::readers::{Division, each};
+use crate::plan::stages::{Stages, stages};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of a slab, about.
+const SLAB: u64 = 64 << 20;
+/// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
+const PIECE: u64 = 1 << 30;
+
+/// The compiled engine for one program.
+pub struct Tiled {
+    shared: Arc<Common>,
+}
+
+struct Common {
+    program: Arc<Program>,
+    stages: Arc<Stages>,
+    kernels: Kernels,
+    /// What `set` items and the host wrote, by generation of the world.
+    vars: Mutex<Option<(u64, Arc<Vars>)>>,
+}
+
+impl Tiled {
+    /// An engine that compiles `program`.
+    pub fn new(program: Arc<Program>) -> Result<Tiled> {
+        let stages = stages(&program.graph, &program.accesses).map_err(|error| {
+            Box::new(Diagnostic::new(Code::E1007, error.message))
+        })?;
+        let kernels = Kernels::default();
+        let common = Common { program, stages: Arc::new(stages), kernels, vars: Mutex::default() };
+        Ok(Tiled { shared: Arc::new(common) })
+    }
+}
+
+impl Backend for Tiled {
+    fn name(&self) -> &'static str {
+        "jit"
+    }
+
+    fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
+        let asked = self.shared.asked(&job.view);
+        let bytes = volume(&asked.region).saturating_mul(job.view.element.bytes().into());
+        let Ok(bytes) = u64::try_from(bytes) else {
+            let name = quoted(&job.view.name);
+            return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
+        };
+        let division = asked.divide(&asked.region, &job.limits)?;
+        let slabs = if bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE { 1 } else { bytes.div_ceil(SLAB) };
+        let first = match slabs {
+            1 => None,
+            _ => Some(asked.divide(&slab(&asked.region, job.view.element.bytes(), 0), &job.limits)?),
+        };
+        let held = peak(first.as_ref().unwrap_or(&division), job.limits.threads);
+        let plan = summary::plan(&division, first.as_ref(), held, bytes, bytes.min(SLAB * slabs).min(bytes / slabs + SLAB));
+        Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, held, slabs, plan, bytes }))
+    }
+}
+
+/// What a view asks for: a box of a stage.
+struct Asked {
+    stages: Arc<Stages>,
+    target: TensorId,
+    region: Region,
+}
+
+impl Asked {
+    fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
+        let request = Request {
+            target: self.target,
+            region: region.clone(),
+            threads: limits.threads.max(1),
+            tile: limits.tile.clone(),
+        };
+        let failed = |PlanError(why): PlanError| Box::new(Diagnostic::new(Code::E1007, why));
+        let boxes = needed_boxes(&self.stages, &request).map_err(failed)?;
+        let groups = groups(&self.stages, &request, &boxes);
+        Ok(Division { stages: self.stages.clone(), boxes, groups })
+    }
+}
+
+impl Common {
+    /// A view that only cuts is a box of its tensor; any other becomes a stage of its own.
+    fn asked(&self, view: &View) -> Asked {
+        let data = match self.stages.tensor(view.base).kind {
+            TensorKind::Input(_) | TensorKind::Var(_) => true,
+            TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
+        };
+        if !data && let Some(region) = cut(view) {
+            return Asked { stages: self.stages.clone(), target: view.base, region };
+        }
+        let region = view.domain().dims().iter().map(|dim| dim.interval).collect();
+        let span = self.stages.tensor(view.base).span;
+        let (stages, target) = self.stages.with_view(view, span);
+        Asked { stages: Arc::new(stages), target, region }
+    }
+
+    /// What was written into variables, by the script and the host.
+    fn vars(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Arc<Vars>> {
+        let sets = &self.program.graph.sets;
+        if sets.is_empty() && world.writes.is_empty() {
+            return Ok(Arc::default());
+        }
+        let mut known = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((generation, vars)) = &*known
+            && *generation == world.generation
+        {
+            return Ok(vars.clone());
+        }
+        let mut vars = Vars::default();
+        for set in sets {
+            let element = set.target.element;
+            let domain = set.target.domain().clone();
+            let region = domain.dims().iter().map(|dim| dim.interval).collect();
+            let (stages, target) = self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
+            let asked = Asked { stages: Arc::new(stages), target, region };
+            let mut data = vec![0; volume(&asked.region) as usize * element.bytes() as usize];
+            if !data.is_empty() {
+                let division = asked.divide(&asked.region, limits)?;
+                let ledger = Ledger::new(asked.stages.graph.tensors.len());
+                self.compute(&division, world, &vars, control, limits, &ledger, &mut data, &|_| {})?;
+            }
+            self.write(&mut vars, &set.target, &data)?;
+        }
+        for write in &world.writes {
+            self.write(&mut vars, &write.target, &write.data.data)?;
+        }
+        let vars = Arc::new(vars);
+        *known = Some((world.generation, vars.clone()));
+        Ok(vars)
+    }
+
+    /// Writes elements through a view.
+    fn write(&self, vars: &mut Vars, target: &View, data: &[u8]) -> Result<()> {
+        let region: Region = target.domain().dims().iter().map(|dim| dim.interval).collect();
+        let mut elements = data.chunks_exact(target.element.bytes() as usize);
+        let mut failed = None;
+        each(&region, |coords| {
+            let (Some(element), true) = (elements.next(), failed.is_none()) else { return };
+            match follow(target, coords) {
+                Ok(Target::Base(base)) => vars.write(&self.stages.graph, target.base, &base, element),
+                Ok(Target::Value(_)) => {}
+                Err(why) => failed = Some(why),
+            }
+        });
+        match failed {
+            Some(why) => Diagnostic::new(Code::E1009, why).err(),
+            None => Ok(()),
+        }
+    }
+
+    /// Computes a request into memory.
+    #[expect(clippy::too_many_arguments, reason = "all that a run sees")]
+    fn compute(
+        &self,
+        division: &Division,
+        world: &World,
+        vars: &Vars,
+        control: &Control<'_>,
+        limits: &Limits,
+        ledger: &Ledger,
+        data: &mut [u8],
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<()> {
+        let kernels = self.compiled(division)?;
+        let last = division.groups.last().expect("a request has a group");
+        let element = division.stages.tensor(last.target).element.bytes() as usize;
+        let work = Work { division, kernels: &kernels, world, vars, control, ledger };
+        let out = Place::dense(Memory::of_mut(data), &last.grid.region, element);
+        schedule::run(&work, &out, limits.threads.max(1), progress)
+    }
+
+    fn compiled(&self, division: &Division) -> Result<BTreeMap<TensorId, Arc<Kernel>>> {
+        let mut kernels = BTreeMap::new();
+        for group in &division.groups {
+            let members = group.members.iter().map(|member| member.tensor);
+            for id in members.chain([group.target]) {
+                let code = matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
+                if code && !kernels.contains_key(&id) {
+                    kernels.insert(id, self.kernels.get(&division.stages, id)?);
+                }
+            }
+        }
+        Ok(kernels)
+    }
+}
+
+/// The box of its tensor that a view shows, if it does nothing but cut, move and drop dimensions.
+fn cut(view: &View) -> Option<Region> {
+    let map = view.as_transform()?;
+    let domain = map.domain().dims();
+    let mut next = 0;
+    let mut region = Vec::new();
+    for output in map.outputs() {
+        let OutputMap::Affine(affine) = output else { return None };
+        match affine.terms() {
+            [] => region.push(Interval::point(affine.offset()).ok()?),
+            [term] if term.stride == 1 && term.dim == next => {
+                region.push(domain[next].interval.shift(affine.offset()).ok()?);
+                next += 1;
+            }
+            _ => return None,
+        }
+    }
+    (next == domain.len()).then_some(region)
+}
+
+/// The rows of a large result that are made together: whole rows of some dimension, in row-major order.
+fn slab(region: &Region, element: u64, place: u64) -> Region {
+    slabs(region, element).nth(place as usize).unwrap_or_else(|| region.clone())
+}
+
+fn slabs(region: &Region, element: u64) -> impl Iterator<Item = Region> + use<> {
+    let region = region.clone();
+    let mut inner = element;
+    let mut dim = region.len();
+    // The outermost dimensions are cut to one, the next into runs, the inner ones are whole.
+    while dim > 0 && inner.saturating_mul(region[dim - 1].len().unwrap_or(1) as u64) <= SLAB {
+        dim -= 1;
+        inner *= region[dim].len().unwrap_or(1).max(1) as u64;
+    }
+    let cut = dim.checked_sub(1);
+    let run = (SLAB / inner.max(1)).max(1) as i64;
+    let mut next: Option<Vec<i64>> = Some(region.iter().map(|range| range.first()).collect());
+    std::iter::from_fn(move || {
+        let at = next.take()?;
+        let mut part = region.clone();
+        let Some(cut) = cut else { return Some(part) };
+        (0..cut).for_each(|dim| part[dim] = Interval::trusted(at[dim], at[dim]));
+        part[cut] = Interval::trusted(at[cut], (at[cut] + run - 1).min(region[cut].last()));
+        let mut after = at;
+        after[cut] += run;
+        let mut dim = cut;
+        while after[dim] > region[dim].last() {
+            if dim == 0 {
+                return Some(part);
+            }
+            after[dim] = region[dim].first();
+            dim -= 1;
+            after[dim] += 1;
+        }
+        next = Some(after);
+        Some(part)
+    })
+}
+
+/// A read that is ready to run.
+struct Reading {
+    common: Arc<Common>,
+    job: Job,
+    asked: Asked,
+    division: Division,
+    held: Peak,
+    slabs: u64,
+    plan: Plan,
+    bytes: u64,
+}
+
+impl Planned for Reading {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
+        let element = self.job.view.element.bytes();
+        let total = self.bytes / element;
+        let vars = self.common.vars(&self.job.world, control, &self.job.limits)?;
+        let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
+        let done = AtomicU64::new(0);
+        let progress = |more: u64| {
+            let now = done.fetch_add(more, Ordering::Relaxed) + more;
+            (control.progress)(now, total);
+        };
+        let compute = |division: &Division, data: &mut [u8]| {
+            let world = &self.job.world;
+            self.common.compute(division, world, &vars, control, &self.job.limits, &ledger, data, &progress)
+        };
+        if total > 0 {
+            match sink.memory() {
+                Some(memory) => compute(&self.division, memory)?,
+                None => self.stream(sink, &ledger, &compute)?,
+            }
+        }
+        Ok(self.stats(&ledger.counts()))
+    }
+}
+
+impl Reading {
+    /// Hands the result on in one piece, or slab by slab.
+    fn stream(
+        &self,
+        sink: &mut dyn Sink,
+        ledger: &Ledger,
+        compute: &dyn Fn(&Division, &mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        let element = self.job.view.element.bytes();
+        if self.slabs == 1 {
+            let mut buffer = Buffer::new(self.bytes as usize);
+            ledger.hold(self.bytes);
+            let data = &mut buffer.bytes_mut()[..self.bytes as usize];
+            compute(&self.division, data)?;
+            sink.write(data)?;
+            ledger.release(self.bytes);
+            return Ok(());
+        }
+        let mut buffer = Buffer::default();
+        for region in slabs(&self.asked.region, element) {
+            let bytes = volume(&region) as u64 * element;
+            buffer.resize(bytes as usize);
+            ledger.hold(bytes);
+            let division = self.asked.divide(&region, &self.job.limits)?;
+            let data = &mut buffer.bytes_mut()[..bytes as usize];
+            compute(&division, data)?;
+            sink.write(data)?;
+            ledger.release(bytes);
+        }
+        Ok(())
+    }
+
+    fn stats(&self, counts: &Counts) -> Stats {
+        Stats {
+            windows: self.plan.windows.clone(),
+            tiles: Tiles {
+                computed: counts.made,
+                freed: counts.freed,
+                live_peak: counts.tiles_peak,
+                live_peak_planned: self.held.tiles,
+                live_end: counts.made - counts.freed,
+            },
+            bytes: Bytes { peak: counts.bytes_peak, peak_planned: self.plan.bytes_peak, output: self.bytes },
+            threads: self.job.limits.threads as u64,
+            engine: "jit",
+            vector_bits: 128,
+            elements: self.bytes / self.job.view.element.bytes(),
+            ..Stats::default()
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! One task, done: members brought up to date band by band, then the target.
+
+use super::job::{Control, HostCall, World, call_host};
+use super::kernels::Kernel;
+use super::ledger::Ledger;
+use super::memory::{Buffer, Memory, Place, call, copy, fill, meet};
+use super::vars::{Vars, element_bytes};
+use crate::access::footprint::{Region, windows};
+use crate::diagnostic::Result;
+use crate::graph::body::TensorId;
+use crate::graph::{BlendKind, TensorKind, Windowed};
+use crate::index::Interval;
+use crate::io::Array;
+use crate::loops::lower::{BufferBox, BufferDim};
+use crate::plan::bands::{Band, Bands, Slot, Task, task};
+use crate::plan::grid::volume;
+use crate::plan::group::{Group, Role};
+use crate::plan::peak::held_bytes;
+use crate::plan::readers::{Division, each};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What every task of a run sees.
+pub struct Work<'r> {
+    /// What is computed by whom.
+    pub division: &'r Division,
+    /// The code of every computed stage.
+    pub kernels: &'r BTreeMap<TensorId, Arc<Kernel>>,
+    /// Inputs and host functions.
+    pub world: &'r World,
+    /// What was written into variables.
+    pub vars: &'r Vars,
+    /// To be stopped.
+    pub control: &'r Control<'r>,
+    /// What is held.
+    pub ledger: &'r Ledger,
+}
+
+/// Elements that tasks share once they are complete.
+#[derive(Debug)]
+pub struct Tile {
+    /// Which.
+    pub region: Region,
+    /// The elements, without gaps.
+    pub buffer: Buffer,
+}
+
+/// Memory that a worker keeps from task to task.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    buffers: Vec<Buffer>,
+}
+
+/// Where the members of a task lie.
+struct Held<'m> {
+    places: Vec<Option<Place<'m>>>,
+    own: Option<Place<'m>>,
+    /// For sources of which nothing is needed.
+    nothing: Memory<'m>,
+}
+
+impl Slot {
+    fn layout(&self) -> BufferBox {
+        let shape = self.shape();
+        let mut pitch = 1;
+        let mut dims: Vec<BufferDim> = Vec::with_capacity(shape.len());
+        for (dim, range) in self.region.iter().enumerate().rev() {
+            let mask = self.ring.filter(|ring| ring.dim == dim).map_or(-1, |ring| ring.rows - 1);
+            dims.push(BufferDim { origin: range.first(), end: range.last() + 1, mask, pitch });
+            pitch *= shape[dim];
+        }
+        dims.reverse();
+        BufferBox { dims }
+    }
+}
+
+impl<'r> Work<'r> {
+    /// Computes a tile into `out`, from the tiles of other groups.
+    pub fn task(
+        &self,
+        group: usize,
+        number: &[i64],
+        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        scratch: &mut Scratch,
+        out: &Place<'_>,
+    ) -> Result<()> {
+        let listed = &self.division.groups[group];
+        let tile = listed.grid.tile(number);
+        if self.division.stages.hosts.contains_key(&listed.target) {
+            return self.host_task(listed, number, tile, tiles, scratch, out);
+        }
+        let task = task(&self.division.stages, listed, &self.division.boxes, tile);
+        let bytes = held_bytes(self.division, listed, &task);
+        self.ledger.hold(bytes);
+        let done = self.bands(listed, &task, tiles, scratch, out);
+        self.ledger.release(bytes);
+        done
+    }
+
+    fn bands(
+        &self,
+        group: &Group,
+        task: &Task,
+        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        scratch: &mut Scratch,
+        out: &Place<'_>,
+    ) -> Result<()> {
+        let nothing = Buffer::new(16);
+        let held = self.held(group, task, tiles, scratch, nothing.memory());
+        for band in Bands::new(&self.division.stages, group, task) {
+            self.control.check()?;
+            self.members(group, &band, tiles, &held)?;
+            match (&task.steps, &held.own) {
+                (Some(_), Some(own)) => {
+                    self.stage(group, group.target, &band.target, &held, own);
+                    if let Some(part) = meet(&band.target, &task.tile) {
+                        copy(own, out, &part);
+                    }
+                }
+                _ => self.stage(group, group.target, &band.target, &held, out),
+            }
+        }
+        Ok(())
+    }
+
+    /// Memory for every member of a task.
+    fn held<'m>(
+        &self,
+        group: &Group,
+        task: &Task,
+        tiles: &'m BTreeMap<usize, Vec<Arc<Tile>>>,
+        scratch: &'m mut Scratch,
+        nothing: Memory<'m>,
+    ) -> Held<'m>
+    where
+        'r: 'm,
+    {
+        let stages = &self.division.stages;
+        scratch.buffers.resize_with(group.members.len() + 1, Buffer::default);
+        let mut buffers = scratch.buffers.iter_mut();
+        let mut place = |slot: &Slot, id: TensorId| {
+            let bytes = stages.tensor(id).element.bytes() as usize;
+            let buffer = buffers.next().expect("one for each member");
+            buffer.resize(slot.elements() as usize * bytes);
+            Place { memory: buffer.memory_mut(), layout: slot.layout(), bytes }
+        };
+        let own = task.steps.as_ref().map(|(_, slot)| place(slot, group.target));
+        let places = group.members.iter().zip(&task.slots).map(|(member, slot)| {
+            let slot = slot.as_ref()?;
+            Some(match member.role {
+                Role::Resident => self.resident(member.tensor),
+                Role::Gather(other) => match whole(tiles.get(&other), &slot.region) {
+                    Some(tile) => {
+                        let bytes = stages.tensor(member.tensor).element.bytes() as usize;
+                        Place::dense(tile.buffer.memory(), &tile.region, bytes)
+                    }
+                    None => place(slot, member.tensor),
+                },
+                Role::Compute | Role::Fill => place(slot, member.tensor),
+            })
+        });
+        let places = places.collect();
+        Held { places, own, nothing }
+    }
+
+    fn resident(&self, input: TensorId) -> Place<'r> {
+        let tensor = self.division.stages.tensor(input);
+        let array: &'r Array = &self.world.inputs[&input];
+        let region: Region = tensor.domain.dims().iter().map(|dim| dim.interval).collect();
+        Place::dense(Memory::of(&array.data), &region, tensor.element.bytes() as usize)
+    }
+
+    fn members(
+        &self,
+        group: &Group,
+        band: &Band,
+        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        held: &Held<'_>,
+    ) -> Result<()> {
+        for (at, region) in band.members.iter().enumerate() {
+            let (Some(region), Some(place)) = (region, &held.places[at]) else { continue };
+            let member = &group.members[at];
+            match member.role {
+                Role::Resident => {}
+                Role::Fill => self.vars.read(&self.division.stages.graph, member.tensor, region, place),
+                Role::Gather(other) => gather(tiles.get(&other), region, place),
+                Role::Compute => {
+                    self.stage(group, member.tensor, region, held, place);
+                    self.control.check()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes a box of a stage.
+    fn stage(&self, group: &Group, id: TensorId, region: &Region, held: &Held<'_>, out: &Place<'_>) {
+        self.ledger.computed(id, volume(region));
+        let kernel = &self.kernels[&id];
+        let mut places: Vec<Place<'_>> = kernel
+            .lowered
+            .sources
+            .iter()
+            .map(|source| self.source(group, id, *source, held))
+            .collect();
+        places.push(out.clone());
+        match &self.division.stages.tensor(id).kind {
+            TensorKind::Windowed(windowed) => self.windows(id, windowed, region, kernel, &places),
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+                call(&kernel.module, &kernel.lowered, region, &[], &places);
+            }
+        }
+    }
+
+    fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
+        let tensor = self.division.stages.tensor(source);
+        if source == reader
+            && let Some(own) = &held.own
+        {
+            return own.clone();
+        }
+        let at = group.members.iter().position(|member| member.tensor == source);
+        at.and_then(|at| held.places[at].clone()).unwrap_or_else(|| {
+            let bytes = tensor.element.bytes() as usize;
+            Place { memory: held.nothing, layout: BufferBox::single(tensor.domain.rank()), bytes }
+        })
+    }
+
+    /// Blends every window that meets a box, in the order of their numbers.
+    fn windows(&self, id: TensorId, windowed: &Windowed, region: &Region, kernel: &Kernel, places: &[Place<'_>]) {
+        let tensor = self.division.stages.tensor(id);
+        let out = places.last().expect("a kernel writes");
+        fill(out, region, &element_bytes(tensor.element, windowed.blend.init));
+        let Ok(numbers) = windows(tensor, windowed, region) else { return };
+        let blend = |number: &[i64]| {
+            let ranges = windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
+            let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return };
+            if let Some(part) = meet(&covered, region) {
+                call(&kernel.module, &kernel.lowered, &part, number, places);
+            }
+        };
+        match windowed.blend.kind {
+            // Each overwrites those before, so the first comes last.
+            BlendKind::First => {
+                let back: Region = numbers.iter().map(|range| range.neg()).collect();
+                each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
+            }
+            BlendKind::Sum
+            | BlendKind::Product
+            | BlendKind::Min
+            | BlendKind::Max
+            | BlendKind::Last
+            | BlendKind::Mean
+            | BlendKind::Custom(_) => each(&numbers, blend),
+        }
+    }
+
+    /// Calls a host function for one window.
+    fn host_task(
+        &self,
+        group: &Group,
+        number: &[i64],
+        tile: Region,
+        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        scratch: &mut Scratch,
+        out: &Place<'_>,
+    ) -> Result<()> {
+        let stages = &self.division.stages;
+        let host = &stages.hosts[&group.target];
+        let task = task(stages, group, &self.division.boxes, tile.clone());
+        let bytes = held_bytes(self.division, group, &task);
+        self.ledger.hold(bytes);
+        let nothing = Buffer::new(16);
+        let held = self.held(group, &task, tiles, scratch, nothing.memory());
+        for band in Bands::new(stages, group, &task) {
+            self.members(group, &band, tiles, &held)?;
+        }
+        let takes = host.takes.iter().map(|take| {
+            let tensor = stages.tensor(*take);
+            let at = group.members.iter().position(|member| member.tensor == *take);
+            let region = at.and_then(|at| task.slots[at].as_ref()).map(|slot| slot.region.clone()).unwrap_or_default();
+            let shape: Vec<i64> = region[host.numbers.min(region.len())..].iter().map(|r| r.len().unwrap_or(0)).collect();
+            let bytes = tensor.element.bytes() as usize;
+            let mut data = vec![0; volume(&region) as usize * bytes];
+            if let Some(from) = at.and_then(|at| held.places[at].as_ref()) {
+                copy(from, &Place::dense(Memory::of_mut(&mut data), &region, bytes), &region);
+            }
+            Array { element: tensor.element, shape, data }
+        });
+        let takes: Vec<Array> = takes.collect();
+        let owner = stages.tensor(host.owner);
+        let size: Vec<i64> = tile[host.numbers..].iter().map(|range| range.len().unwrap_or(0)).collect();
+        let called = HostCall {
+            name: &host.function,
+            tensor: &owner.name,
+            window: &number[..host.numbers],
+            takes: &takes,
+            element: owner.element,
+            size: &size,
+        };
+        let array = call_host(&*self.world.hosts[&host.function], &called)?;
+        self.ledger.computed(group.target, volume(&tile));
+        copy(&Place::dense(Memory::of(&array.data), &tile, out.bytes), out, &tile);
+        self.ledger.release(bytes);
+        Ok(())
+    }
+}
+
+/// The one tile that holds a whole box.
+fn whole<'t>(tiles: Option<&'t Vec<Arc<Tile>>>, region: &[Interval]) -> Option<&'t Tile> {
+    let holds = |tile: &&Arc<Tile>| tile.region.iter().zip(region).all(|(all, part)| all.contains_interval(*part));
+    tiles?.iter().find(holds).map(|tile| &**tile)
+}
+
+/// Copies a box together from tiles.
+fn gather(tiles: Option<&Vec<Arc<Tile>>>, region: &Region, to: &Place<'_>) {
+    for tile in tiles.into_iter().flatten() {
+        if let Some(part) = meet(&tile.region, region) {
+            copy(&Place::dense(tile.buffer.memory(), &tile.region, to.bytes), to, &part);
+        }
+    }
+}
