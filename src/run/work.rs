@@ -54,6 +54,8 @@ pub struct Scratch {
 /// Where the members of a task lie.
 struct Held<'m> {
     places: Vec<Option<Place<'m>>>,
+    /// Members that lie in one tile, which is read where it is.
+    in_tile: Vec<bool>,
     own: Option<Place<'m>>,
     /// For sources of which nothing is needed.
     nothing: Memory<'m>,
@@ -159,8 +161,12 @@ impl<'r> Work<'r> {
                 Role::Compute | Role::Fill => place(slot, member.tensor),
             })
         });
-        let places = places.collect();
-        Held { places, own, nothing }
+        let places: Vec<_> = places.collect();
+        let in_tile = group.members.iter().zip(&task.slots).map(|(member, slot)| match (member.role, slot) {
+            (Role::Gather(other), Some(slot)) => whole(tiles.get(&other), &slot.region).is_some(),
+            _ => false,
+        });
+        Held { places, in_tile: in_tile.collect(), own, nothing }
     }
 
     fn resident(&self, input: TensorId) -> Place<'r> {
@@ -183,6 +189,7 @@ impl<'r> Work<'r> {
             match member.role {
                 Role::Resident => {}
                 Role::Fill => self.vars.read(&self.division.stages.graph, member.tensor, region, place),
+                Role::Gather(_) if held.in_tile[at] => {}
                 Role::Gather(other) => gather(tiles.get(&other), region, place),
                 Role::Compute => {
                     self.stage(group, member.tensor, region, held, place);

@@ -1,0 +1,75 @@
+//! The compiled engine against the reference, bit for bit, on every tensor and view of every example, whatever the
+//! tiles and the workers; and what it says about memory against what it did.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+use itp::engine::Engine;
+use itp::index::Domain;
+use itp::run::Kind;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn scripts() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(root.join("examples")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|end| end == "itp"));
+    found.sort();
+    found
+}
+
+/// A small box of a domain, as a slice.
+fn slice(name: &str, domain: &Domain, sizes: &[i64], shift: i64) -> String {
+    let rank = domain.rank();
+    let ranges = domain.dims().iter().enumerate().map(|(at, dim)| {
+        let size = sizes[(at + sizes.len()).saturating_sub(rank).min(sizes.len() - 1)];
+        let (lower, upper) = (dim.interval.lower(), dim.interval.upper());
+        let start = match (lower, upper) {
+            // Far steps of a recurrence take the reference too long.
+            (Some(lower), Some(upper)) => (lower + 2).min(upper - size).max(lower),
+            (Some(lower), None) => lower + shift.abs() % 5,
+            (None, Some(upper)) => upper - size,
+            (None, None) => shift,
+        };
+        let end = upper.map_or(start + size, |upper| (start + size).min(upper));
+        format!("{start}:{end}")
+    });
+    format!("{name}[{}]", ranges.collect::<Vec<_>>().join(", "))
+}
+
+#[test]
+fn examples_agree() {
+    for script in scripts() {
+        let engine = |kind: Kind, threads: usize, tile: Option<Vec<i64>>| {
+            let mut builder = Engine::builder().kind(kind).threads(threads);
+            if let Some(tile) = tile {
+                builder = builder.tile(tile);
+            }
+            builder.open(&script).unwrap_or_else(|error| panic!("{}: {error}", script.display()))
+        };
+        let reference = engine(Kind::Interp, 1, None);
+        let compiled = [
+            engine(Kind::Jit, 1, None),
+            engine(Kind::Jit, 1, Some(vec![3, 5])),
+            engine(Kind::Jit, 2, Some(vec![4, 4])),
+        ];
+        let graph = &reference.program().graph;
+        let tensors = graph.tensors.iter().map(|tensor| (tensor.name.clone(), tensor.domain.clone()));
+        let views = graph.views.iter().map(|view| (view.view.name.clone(), view.view.domain().clone()));
+        for (name, domain) in tensors.chain(views) {
+            let read = slice(&name, &domain, &[3, 6, 9], -4);
+            println!("{}: {read}", script.display());
+            let expected = reference.read_array(&read).unwrap_or_else(|error| panic!("{read}: {error}"));
+            for (at, engine) in compiled.iter().enumerate() {
+                let (got, stats) = engine.prepare(&read).unwrap().read_array().unwrap_or_else(|error| panic!("{read}: {error}"));
+                assert_eq!(got.shape, expected.shape);
+                let bytes = got.element.bytes() as usize;
+                let differs = got.data.chunks(bytes).zip(expected.data.chunks(bytes)).position(|(a, b)| a != b);
+                assert_eq!(differs, None, "{}: {read} in engine {at}", script.display());
+                assert_eq!(stats.tiles.live_end, 0, "{read}");
+                assert!(stats.tiles.live_peak <= stats.tiles.live_peak_planned, "{read}: {stats:?}");
+                assert!(stats.bytes.peak <= stats.bytes.peak_planned, "{read}: {stats:?}");
+            }
+        }
+    }
+}
