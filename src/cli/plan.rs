@@ -34,9 +34,7 @@ fn reads<'s>(
     }
     let outputs = session.engine.program().graph.outputs.iter().filter(|_| slices.is_empty());
     for output in outputs {
-        let prepared = session.engine.prepare_view(output.view.clone());
-        let prepared = prepared.map_err(|error| session::failed(&session.name, error, report))?;
-        reads.push((output.path.to_string(), prepared));
+        reads.push((output.path.to_string(), session.prepare_output(output, report)?));
     }
     Ok(reads)
 }

@@ -8,7 +8,7 @@ use super::report::Report;
 use super::session::{self, Session};
 use super::table::table;
 use crate::engine::{Prepared, Result as Ran};
-use crate::graph::{FileKind, Output, OutputOptions};
+use crate::graph::{FileKind, OutputOptions};
 use crate::run::stats::Stats;
 use serde_json::json;
 use std::path::Path;
@@ -22,31 +22,44 @@ fn done(args: &RunArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let session = session::open(&args.file, &args.read, &args.script, &args.options, report)?;
     let mut stats = Stats { engine: session.engine.backend_name(), ..Stats::default() };
     if args.read.is_empty() {
-        let outputs = &session.engine.program().graph.outputs;
-        if outputs.is_empty() {
-            report.say(&format!("{}: the script has no `output`; read a slice with `--read`", session.name));
-        }
-        for output in outputs {
-            stats.add(&write_output(&session, output, report)?);
-        }
-    }
-    let prepared = args.read.iter().map(|slice| session.prepare(slice, report));
-    let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
-    for (at, (slice, prepared)) in args.read.iter().zip(&prepared).enumerate() {
-        stats.add(&match args.out.get(at) {
-            Some(path) => write_slice(&session, prepared, path, report)?,
-            None => print_slice(&session, prepared, slice, report)?,
-        });
+        write_outputs(&session, &mut stats, report)?;
+    } else {
+        read_slices(&session, args, &mut stats, report)?;
     }
     session.account(stats, json!({}), &args.options, report)?;
     Ok(Outcome::Done)
 }
 
-fn write_output(session: &Session, output: &Output, report: &mut Report) -> Result<Stats, Outcome> {
-    let prepared = session.engine.prepare_view(output.view.clone());
-    let prepared = prepared.map_err(|error| session::failed(&session.name, error, report))?;
-    let save = || prepared.save(Path::new(&*output.path), output.kind, &output.options);
-    watched(session, &output.path, &prepared, save, report)
+/// Everything is planned before anything runs, so that what is missing is told at once.
+fn write_outputs(session: &Session, stats: &mut Stats, report: &mut Report) -> Result<(), Outcome> {
+    let outputs = &session.engine.program().graph.outputs;
+    if outputs.is_empty() {
+        report.say(&format!("{}: the script has no `output`; read a slice with `--read`", session.name));
+    }
+    let prepared = outputs.iter().map(|output| session.prepare_output(output, report));
+    let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
+    for (output, prepared) in outputs.iter().zip(&prepared) {
+        let save = || prepared.save(Path::new(&*output.path), output.kind, &output.options);
+        stats.add(&watched(session, &output.path, prepared, save, report)?);
+    }
+    Ok(())
+}
+
+fn read_slices(
+    session: &Session,
+    args: &RunArgs,
+    stats: &mut Stats,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    let prepared = args.read.iter().map(|slice| session.prepare(slice, report));
+    let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
+    for (at, (slice, prepared)) in args.read.iter().zip(&prepared).enumerate() {
+        stats.add(&match args.out.get(at) {
+            Some(path) => write_slice(session, prepared, path, report)?,
+            None => print_slice(session, prepared, slice, report)?,
+        });
+    }
+    Ok(())
 }
 
 fn write_slice(

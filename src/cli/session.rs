@@ -14,7 +14,7 @@ use super::script::Script;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
 use crate::engine::{Builder, Engine, Error, Prepared};
-use crate::graph::TensorKind;
+use crate::graph::{Output, TensorKind};
 use crate::run::Kind;
 use crate::run::job::Trace;
 use crate::run::stats::Stats;
@@ -128,6 +128,16 @@ impl Session {
         self.engine.prepare(slice).map_err(|error| failed(&self.name, error, report))
     }
 
+    /// Plans an output of the script and tells when that fails.
+    pub(super) fn prepare_output(
+        &self,
+        output: &Output,
+        report: &mut Report,
+    ) -> Result<Prepared<'_>, Outcome> {
+        let prepared = self.engine.prepare_view(output.view.clone());
+        prepared.map_err(|error| failed(&self.name, error, report))
+    }
+
     /// What every run leaves behind: `--stats`, `--time`, `--stats-json` with `more` fields, `--trace`.
     pub(super) fn account(
         &self,
@@ -158,8 +168,10 @@ impl Session {
 pub(super) fn merged(mut to: Value, more: Value) -> Value {
     if let (Value::Object(to), Value::Object(more)) = (&mut to, more) {
         for (key, value) in more {
-            let old = to.remove(&key);
-            to.insert(key, old.map_or(value.clone(), |old| merged(old, value)));
+            match to.get_mut(&key) {
+                Some(old) => *old = merged(old.take(), value),
+                None => _ = to.insert(key, value),
+            }
         }
     }
     to
