@@ -105,7 +105,8 @@ pub(super) fn unregistered(tensor: &Tensor, function: &str) -> Box<Diagnostic> {
         let message = format!("{} is a model, and models do not run yet", quoted(function));
         return Box::new(Diagnostic::new(Code::E0903, message).at(tensor.span, "needs it"));
     }
-    let message = format!("host function {} is not registered", quoted(function));
+    let (name, function_name) = (quoted(&tensor.name), quoted(function));
+    let message = format!("{name} needs the host function {function_name}, which is not registered");
     let diagnostic = Diagnostic::new(Code::E1003, message).at(tensor.span, "its windows come from it");
     let help = format!("register it through the library: `engine.register(\"{function}\", …)`");
     Box::new(diagnostic.help(help))
