@@ -28,30 +28,16 @@ fn blur() -> Folder {
     folder
 }
 
-/// A transcript without the times in it.
+/// A transcript without the times in it: what stands before `s`.
 fn timeless(ran: &Ran) -> String {
-    let digit = |c: char| c.is_ascii_digit();
-    let words = ran.transcript();
-    let word = |word: &str| {
-        let number =
-            word.strip_prefix(digit).is_some_and(|rest| rest.trim_start_matches(digit).starts_with('.'));
-        if number { "T".to_owned() } else { word.to_owned() }
+    let line = |line: &str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let is_time = |at: usize| words.get(at + 1).is_some_and(|next| next.trim_end_matches(',') == "s");
+        let word = |(at, word): (usize, &&str)| if is_time(at) { "T".to_owned() } else { (*word).to_owned() };
+        let words: Vec<String> = words.iter().enumerate().map(word).collect();
+        words.join(" ") + "\n"
     };
-    let line = |line: &str| match line.find(" s") {
-        Some(_) if line.contains(" s ·") || line.contains(" s,") || line.ends_with(" s") => {
-            let words: Vec<&str> = line.split(' ').collect();
-            let time = |at: usize| words.get(at + 1).is_some_and(|next| next.trim_end_matches(',') == "s");
-            let words: Vec<String> = words
-                .iter()
-                .enumerate()
-                .map(|(at, text)| if time(at) { word(text) } else { (*text).to_owned() })
-                .collect();
-            words.join(" ")
-        }
-        Some(_) | None => line.to_owned(),
-    };
-    let lines: Vec<String> = words.lines().map(line).collect();
-    lines.join("\n") + "\n"
+    ran.transcript().lines().map(line).collect()
 }
 
 fn json(text: &str) -> Value {
@@ -64,7 +50,7 @@ fn outputs_of_every_kind_are_written() {
     assert_snapshot!(timeless(folder.itp(&["run", "kinds.itp", "--engine", "interp"]).ends(0)));
     let written = ["bytes.raw", "bytes.tif", "kinds.itp", "ramp.csv", "ramp.npy", "ramp.npz", "ramp.png"];
     assert_eq!(folder.files(), written);
-    assert_eq!(folder.read("ramp.csv"), "-0.25,0,0.25\n9.75,10,10.25\n");
+    assert_eq!(folder.read("ramp.csv"), "-0.25,0.0,0.25\n9.75,10.0,10.25\n");
     assert_eq!(std::fs::read(folder.path("bytes.raw")).expect("it was written"), [0, 1, 2, 16, 17, 18]);
 }
 
