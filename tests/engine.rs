@@ -327,6 +327,23 @@ fn tiles_and_threads_change_nothing() {
 }
 
 #[test]
+fn outputs_are_saved_whole_or_not_at_all() {
+    let folder = Folder::new();
+    let (good, bad) = (folder.0.join("a.raw"), folder.0.join("none/b.raw"));
+    let script = |path: &PathBuf| {
+        format!("tensor a: u8[x: inf] = x\noutput {:?} = a[1:4]\n", path.display().to_string())
+    };
+    let stats = compiled(&script(&good)).save_outputs().unwrap();
+    assert_eq!((stats.elements, std::fs::read(&good).unwrap()), (3, vec![1, 2, 3]));
+    fails(compiled(&script(&bad)).save_outputs(), Code::E0003, &["there is no folder"]);
+    let engine = compiled(&script(&good).replace("= x", "= x + 1"));
+    engine.cancel().cancel();
+    fails(engine.save_outputs(), Code::E1006, &["the run was cancelled"]);
+    assert_eq!(std::fs::read(&good).unwrap(), [1, 2, 3], "the old file is still there");
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 1);
+}
+
+#[test]
 fn progress_reaches_the_end() {
     let mut engine = compiled("tensor a: u8[x: inf] = x");
     let (most, calls) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));

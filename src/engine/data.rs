@@ -56,7 +56,8 @@ pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Arc<Array>> {
     let array = io::read(path, &expect).map_err(|error| {
         let message = format!("input {}: {}", quoted(&tensor.name), error.message);
         let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
-        Box::new(error.help.into_iter().fold(diagnostic, Diagnostic::help))
+        let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
+        Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
     })?;
     Ok(Arc::new(array))
 }
