@@ -8,9 +8,11 @@
 //! ```
 //!
 //! [`args`] says what can be written, [`values`] reads single values; a file per command does the work, with
-//! [`files`] for reading and writing, [`report`] for telling and [`worker`] for the thread it all runs on.
+//! [`files`] for reading and writing, [`report`] for telling and [`worker`] for the thread it all runs on. Those that
+//! compute share [`session`], a compiled script with its data, [`progress`], [`numbers`] and [`table`].
 
 pub mod args;
+mod bench;
 mod check;
 mod emit;
 mod explain;
@@ -18,10 +20,15 @@ mod files;
 mod fmt;
 mod graph;
 mod new;
+mod numbers;
 pub mod picture;
+mod plan;
+mod progress;
 mod report;
 mod run;
 mod script;
+mod session;
+mod table;
 pub mod values;
 mod worker;
 
@@ -67,13 +74,13 @@ fn perform(cli: Cli) -> Outcome {
 fn dispatch(command: &Command, report: &mut Report) -> Outcome {
     match command {
         Command::Run(args) => run::run(args, report),
-        Command::Plan(args) => run::plan(args, report),
+        Command::Plan(args) => plan::plan(args, report),
         Command::Check(args) => check::check(args, report),
         Command::Fmt(args) => fmt::fmt(args, report),
         Command::Emit(args) => emit::emit(args, report),
         Command::Graph(args) => graph::graph(args, report),
         Command::Explain(args) => explain::explain(args, report),
-        Command::Bench(args) => run::bench(args, report),
+        Command::Bench(args) => bench::bench(args, report),
         Command::New(args) => new::new(args, report),
         Command::Completions { shell } => report.print(&args::completions(*shell)),
     }

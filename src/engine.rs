@@ -137,12 +137,8 @@ impl Engine {
         self.cancel.clone()
     }
 
-    fn error(&self, diagnostic: Diagnostic) -> Error {
-        Error::new(diagnostic, &self.sources)
-    }
-
-    fn boxed(&self, diagnostic: Box<Diagnostic>) -> Error {
-        self.error(*diagnostic)
+    fn error(&self, diagnostic: impl Into<Box<Diagnostic>>) -> Error {
+        Error::new(*diagnostic.into(), &self.sources)
     }
 }
 

@@ -55,7 +55,15 @@ pub struct Interp<'g> {
     known: Vec<HashMap<Vec<i64>, Scalar>>,
     written: HashMap<(TensorId, Vec<i64>), Scalar>,
     windows: HashMap<(TensorId, Vec<i64>), Vec<Scalar>>,
+    /// Nodes that are being evaluated, each for the one before it.
+    depth: usize,
 }
+
+/// Nodes that may wait for each other: what a stack of [`STACK_BYTES`] has room for.
+const MAX_DEPTH: usize = 100_000;
+
+/// The stack that evaluation may need; address space, since pages are used only when they are touched.
+pub const STACK_BYTES: usize = 512 << 20;
 
 type Result<T, E = String> = std::result::Result<T, E>;
 
@@ -76,7 +84,8 @@ impl<'g> Interp<'g> {
     /// An interpreter with every `set` of the script done.
     pub fn new(graph: &'g Graph, host: &'g dyn Host) -> Result<Self> {
         let known = vec![HashMap::new(); graph.tensors.len()];
-        let mut interp = Interp { graph, host, known, written: HashMap::new(), windows: HashMap::new() };
+        let mut interp =
+            Interp { graph, host, known, written: HashMap::new(), windows: HashMap::new(), depth: 0 };
         for set in &graph.sets {
             interp.write(&set.target, &set.body)?;
         }
@@ -278,10 +287,29 @@ impl<'g> Interp<'g> {
         if let Some(value) = values[id.index()] {
             return Ok(value);
         }
+        if self.depth == MAX_DEPTH {
+            return Err(format!("it takes more than {MAX_DEPTH} operations that wait for each other"));
+        }
+        self.depth += 1;
+        let value = self.operation(body, id, place, bound, values);
+        self.depth -= 1;
+        let value = value?;
+        values[id.index()] = Some(value);
+        Ok(value)
+    }
+
+    fn operation(
+        &mut self,
+        body: &'g Body,
+        id: NodeId,
+        place: &Place,
+        bound: &mut Vec<i64>,
+        values: &mut Vec<Option<Scalar>>,
+    ) -> Result<Scalar> {
         let node = body.node(id);
         let element = node.ty.strong().expect("bodies are resolved");
         let mut arg = |this: &mut Self, id: NodeId| this.node(body, id, place, bound, values);
-        let value = match &node.op {
+        Ok(match &node.op {
             Op::Const(value) => *value,
             Op::Coord(coord) => Scalar::i64(match coord {
                 Coord::Global(dim) => place.global[*dim as usize],
@@ -323,9 +351,7 @@ impl<'g> Interp<'g> {
             Op::Reduce { function, vars, body: inner } => {
                 self.reduce(body, *function, vars, *inner, place, bound)?
             }
-        };
-        values[id.index()] = Some(value);
-        Ok(value)
+        })
     }
 
     fn math(&mut self, function: MathFn, element: Element, args: Vec<Scalar>) -> Result<Scalar> {

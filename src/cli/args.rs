@@ -101,9 +101,9 @@ pub struct RunOptions {
     #[arg(long, value_name = "SIZE", value_parser = values::size)]
     pub memory: Option<u64>,
 
-    /// Compile to machine code or interpret; the results are the same bits
-    #[arg(long, value_name = "jit|interp", default_value = "jit", hide_possible_values = true)]
-    pub engine: EngineKind,
+    /// Compile to machine code or interpret, instead of the fastest there is; the results are the same bits
+    #[arg(long, value_name = "jit|interp", hide_possible_values = true)]
+    pub engine: Option<EngineKind>,
 
     /// Use tiles of this shape; the results never change
     #[arg(long, value_name = "H,W", value_parser = values::tile)]
@@ -168,8 +168,8 @@ pub struct PlanArgs {
     /// The script
     pub file: PathBuf,
 
-    /// The slice that would be computed; repeatable
-    #[arg(long, value_name = "SLICE", required = true)]
+    /// The slice that would be computed, instead of the script's outputs; repeatable
+    #[arg(long, value_name = "SLICE")]
     pub read: Vec<String>,
 
     /// Print one JSON object instead of text
@@ -408,7 +408,8 @@ mod tests {
         check("itp run a.itp --read a[0] --read a[1] --out x.npy", Some("1 for 2"));
         check("itp run a.itp --read a[0] --out x.doc", Some("must end in one of .npy"));
         check("itp run a.itp --read a[0] --out x.npy --read a[1] --out x.npy", Some("is given twice"));
-        check("itp plan a.itp", Some("--read <SLICE>"));
+        check("itp plan a.itp", None);
+        check("itp bench a.itp", Some("--read <SLICE>"));
         check("itp emit a.itp --stage ast --tensor t", Some("which has no tensors"));
         check("itp emit a.itp --stage graph --tensor t", None);
         check("itp check - -", Some("given 2 times"));

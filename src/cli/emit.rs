@@ -1,10 +1,10 @@
 //! `itp emit`: a script -> the text form of one stage of its compilation.
 
 use super::Outcome;
-use super::args::{EmitArgs, RunOptions};
+use super::args::EmitArgs;
 use super::report::Report;
-use super::run;
 use super::script::Script;
+use super::session;
 use crate::compile::{self, Options, Program};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
 
@@ -15,10 +15,7 @@ pub(super) fn emit(args: &EmitArgs, report: &mut Report) -> Outcome {
 
 fn emitted(args: &EmitArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let mut script = Script::open_or_tell(&args.file, report)?;
-    if let Some(option) = needs_a_run(&args.options) {
-        let message = format!("`{option}` tells about a run, and running is not available yet");
-        return Err(report.fail(&script.name, Diagnostic::new(Code::E0903, message).help("leave it out")));
-    }
+    session::refuse_run_options(&script.name, &args.options, "emit", report)?;
     if args.tensor.is_some() || !args.script.bindings.is_empty() {
         find_names(args, &mut script, report)?;
     }
@@ -31,22 +28,11 @@ fn emitted(args: &EmitArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     Ok(report.print(&text.ok_or(outcome)?).max(outcome))
 }
 
-/// The option that a stage without a run cannot honour.
-fn needs_a_run(options: &RunOptions) -> Option<&'static str> {
-    let given = [
-        (options.stats, "--stats"),
-        (options.stats_json.is_some(), "--stats-json"),
-        (options.trace.is_some(), "--trace"),
-        (options.time, "--time"),
-    ];
-    given.into_iter().find(|(given, _)| *given).map(|(_, option)| option)
-}
-
 /// The names that options give must be the script's; its own faults are told by the stage itself.
 fn find_names(args: &EmitArgs, script: &mut Script, report: &mut Report) -> Result<(), Outcome> {
     let program = script.compile(&args.script.settings, &mut Diagnostics::default());
     let Some(program) = program else { return Ok(()) };
-    run::check_bindings(script, &program, &args.script, report)?;
+    session::check_bindings(&script.name, &program, &args.script, report)?;
     match args.tensor.as_deref().and_then(|name| unknown_tensor(name, &program)) {
         Some(diagnostic) => Err(report.fail(&script.name, diagnostic)),
         None => Ok(()),

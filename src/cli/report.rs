@@ -52,6 +52,11 @@ impl Report {
         }
     }
 
+    /// Whether only errors are told.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// A remark, unless the user wants quiet.
     pub(super) fn say(&self, text: &str) {
         if !self.quiet {

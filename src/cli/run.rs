@@ -1,80 +1,112 @@
-//! `itp run`, `itp plan`, `itp bench`: everything up to the run itself, which is not there yet.
+//! `itp run`: a script -> its output files, or slices of its tensors as files or text.
 
 use super::Outcome;
-use super::args::{BenchArgs, PlanArgs, RunArgs, ScriptOptions};
+use super::args::RunArgs;
+use super::files;
+use super::numbers;
 use super::report::Report;
-use super::script::Script;
-use crate::compile::Program;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
-use crate::graph::TensorKind;
-use crate::source::Sources;
-use crate::syntax;
+use super::session::{self, Session};
+use super::table::table;
+use crate::engine::{Prepared, Result as Ran};
+use crate::graph::{FileKind, OutputOptions};
+use crate::run::stats::Stats;
+use serde_json::json;
 use std::path::Path;
 
 /// Writes the outputs, or computes slices.
 pub(super) fn run(args: &RunArgs, report: &mut Report) -> Outcome {
-    prepared(&args.file, &args.read, &args.script, report).unwrap_or_else(|outcome| outcome)
+    done(args, report).unwrap_or_else(|outcome| outcome)
 }
 
-/// Says what a run would do.
-pub(super) fn plan(args: &PlanArgs, report: &mut Report) -> Outcome {
-    prepared(&args.file, &args.read, &args.script, report).unwrap_or_else(|outcome| outcome)
+fn done(args: &RunArgs, report: &mut Report) -> Result<Outcome, Outcome> {
+    let session = session::open(&args.file, &args.read, &args.script, &args.options, report)?;
+    let mut stats = Stats { engine: session.engine.backend_name(), ..Stats::default() };
+    if args.read.is_empty() {
+        write_outputs(&session, &mut stats, report)?;
+    } else {
+        read_slices(&session, args, &mut stats, report)?;
+    }
+    session.account(stats, json!({}), &args.options, report)?;
+    Ok(Outcome::Done)
 }
 
-/// Measures runs.
-pub(super) fn bench(args: &BenchArgs, report: &mut Report) -> Outcome {
-    prepared(&args.file, &args.read, &args.script, report).unwrap_or_else(|outcome| outcome)
-}
-
-/// Checks the slices, the script and the names that options give.
-fn prepared(
-    file: &Path,
-    reads: &[String],
-    options: &ScriptOptions,
-    report: &mut Report,
-) -> Result<Outcome, Outcome> {
-    check_slices(reads, report)?;
-    let mut script = Script::open_or_tell(file, report)?;
-    let program = script.compile_or_tell(&options.settings, report)?;
-    check_bindings(&script, &program, options, report)?;
-    let message = "running is not available yet: this version checks, formats, shows and draws scripts";
-    let help = "use `itp check`, `itp emit` or `itp graph`";
-    Err(report.fail(&script.name, Diagnostic::new(Code::E0903, message).help(help)))
-}
-
-/// A slice that does not parse is a wrong command line, whatever the script.
-fn check_slices(reads: &[String], report: &mut Report) -> Result<(), Outcome> {
-    for read in reads {
-        let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
-        let source = sources.add("--read", read.as_str());
-        if syntax::parse_slice(&sources, source, &mut diagnostics).is_none() {
-            report.diagnostics("--read", &sources, diagnostics);
-            return Err(Outcome::Misused);
-        }
+/// Everything is planned before anything runs, so that what is missing is told at once.
+fn write_outputs(session: &Session, stats: &mut Stats, report: &mut Report) -> Result<(), Outcome> {
+    let outputs = &session.engine.program().graph.outputs;
+    if outputs.is_empty() {
+        report.say(&format!("{}: the script has no `output`; read a slice with `--read`", session.name));
+    }
+    let prepared = outputs.iter().map(|output| session.prepare_output(output, report));
+    let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
+    for (output, prepared) in outputs.iter().zip(&prepared) {
+        let save = || prepared.save(Path::new(&*output.path), output.kind, &output.options);
+        stats.add(&watched(session, &output.path, prepared, save, report)?);
     }
     Ok(())
 }
 
-/// `--bind` must name inputs of the script.
-pub(super) fn check_bindings(
-    script: &Script,
-    program: &Program,
-    options: &ScriptOptions,
+fn read_slices(
+    session: &Session,
+    args: &RunArgs,
+    stats: &mut Stats,
     report: &mut Report,
 ) -> Result<(), Outcome> {
-    let inputs = program.graph.tensors.iter().filter(|tensor| matches!(tensor.kind, TensorKind::Input(_)));
-    let inputs: Vec<&str> = inputs.map(|tensor| &*tensor.name).collect();
-    match options.bindings.iter().find(|(name, _)| !inputs.contains(&name.as_str())) {
-        Some((name, _)) => Err(report.fail(&script.name, unknown_input(name, &inputs))),
-        None => Ok(()),
+    let prepared = args.read.iter().map(|slice| session.prepare(slice, report));
+    let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
+    for (at, (slice, prepared)) in args.read.iter().zip(&prepared).enumerate() {
+        stats.add(&match args.out.get(at) {
+            Some(path) => write_slice(session, prepared, path, report)?,
+            None => print_slice(session, prepared, slice, report)?,
+        });
+    }
+    Ok(())
+}
+
+fn write_slice(
+    session: &Session,
+    prepared: &Prepared<'_>,
+    path: &Path,
+    report: &mut Report,
+) -> Result<Stats, Outcome> {
+    let kind = FileKind::of(&path.to_string_lossy()).expect("the command line has checked the ending");
+    let save = || prepared.save(path, kind, &OutputOptions::default());
+    watched(session, &files::shown(path), prepared, save, report)
+}
+
+/// Prints type, domain and elements of a slice.
+fn print_slice(
+    session: &Session,
+    prepared: &Prepared<'_>,
+    slice: &str,
+    report: &mut Report,
+) -> Result<Stats, Outcome> {
+    let mut array = None;
+    let read = || {
+        let (read, stats) = prepared.read_array()?;
+        array = Some(read);
+        Ok(stats)
+    };
+    let stats = watched(session, slice, prepared, read, report)?;
+    let elements = array.as_ref().map(table).unwrap_or_default();
+    let text = format!("{slice}: {}{}\n{elements}\n", prepared.element(), prepared.domain());
+    match report.print(&text) {
+        Outcome::Done => Ok(stats),
+        failed => Err(failed),
     }
 }
 
-fn unknown_input(name: &str, inputs: &[&str]) -> Diagnostic {
-    let diagnostic = Diagnostic::new(Code::E0201, format!("the script has no input {}", quoted(name)));
-    match (closest(name, inputs.iter().copied()), inputs) {
-        (Some(close), _) => diagnostic.help(format!("write `--bind {close}=…`")),
-        (None, []) => diagnostic.help("remove `--bind`: the script declares no `input`"),
-        (None, inputs) => diagnostic.help(format!("choose one of {}", inputs.join(", "))),
-    }
+/// Runs with a progress bar, and tells how it ended.
+fn watched(
+    session: &Session,
+    name: &str,
+    prepared: &Prepared<'_>,
+    run: impl FnOnce() -> Ran<Stats>,
+    report: &mut Report,
+) -> Result<Stats, Outcome> {
+    session.progress.begin(name);
+    let stats = run();
+    session.progress.end();
+    let stats = stats.map_err(|error| session::failed(&session.name, error, report))?;
+    report.say(&numbers::account(name, prepared, &stats));
+    Ok(stats)
 }

@@ -56,7 +56,8 @@ pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Arc<Array>> {
     let array = io::read(path, &expect).map_err(|error| {
         let message = format!("input {}: {}", quoted(&tensor.name), error.message);
         let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
-        Box::new(error.help.into_iter().fold(diagnostic, Diagnostic::help))
+        let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
+        Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
     })?;
     Ok(Arc::new(array))
 }
@@ -105,7 +106,8 @@ pub(super) fn unregistered(tensor: &Tensor, function: &str) -> Box<Diagnostic> {
         let message = format!("{} is a model, and models do not run yet", quoted(function));
         return Box::new(Diagnostic::new(Code::E0903, message).at(tensor.span, "needs it"));
     }
-    let message = format!("host function {} is not registered", quoted(function));
+    let (name, function_name) = (quoted(&tensor.name), quoted(function));
+    let message = format!("{name} needs the host function {function_name}, which is not registered");
     let diagnostic = Diagnostic::new(Code::E1003, message).at(tensor.span, "its windows come from it");
     let help = format!("register it through the library: `engine.register(\"{function}\", …)`");
     Box::new(diagnostic.help(help))

@@ -36,7 +36,7 @@ impl Engine {
     /// Gives an input its data as bytes.
     pub fn bind_array(&mut self, input: &str, array: Array) -> Result<()> {
         let id = self.input(input)?;
-        fits(self.program.graph.tensor(id), &array).map_err(|diagnostic| self.boxed(diagnostic))?;
+        fits(self.program.graph.tensor(id), &array).map_err(|diagnostic| self.error(diagnostic))?;
         self.files.remove(&id);
         self.world.inputs.insert(id, Arc::new(array));
         self.world.generation += 1;
@@ -77,7 +77,7 @@ impl Engine {
             let tensor = self.program.graph.tensor(id);
             let missing = extern_of(tensor).filter(|name| !world.hosts.contains_key(*name));
             if let Some(name) = missing {
-                return Err(self.boxed(unregistered(tensor, name)));
+                return Err(self.error(unregistered(tensor, name)));
             }
             if let (TensorKind::Input(source), false) = (&tensor.kind, world.inputs.contains_key(&id)) {
                 world.inputs.insert(id, self.loaded(id, tensor, source)?);
@@ -94,10 +94,10 @@ impl Engine {
         let path = match (self.files.get(&id), source) {
             (Some(path), _) => path.clone(),
             (None, InputSource::File(path)) => beside(&self.folder, path),
-            (None, InputSource::Host) => return Err(self.boxed(unbound(tensor))),
-            (None, InputSource::Stream) => return Err(self.boxed(streamed(tensor))),
+            (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
+            (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let array = load(tensor, &path).map_err(|diagnostic| self.boxed(diagnostic))?;
+        let array = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
         loaded.insert(id, array.clone());
         Ok(array)
     }

@@ -26,10 +26,10 @@ impl Prepared<'_> {
     pub fn save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<Stats> {
         let engine = self.engine;
         let writer = Writer::create(path, kind, self.element(), &self.shape(), options);
-        let writer = writer.map_err(|error| engine.boxed(unwritten(error)))?;
+        let writer = writer.map_err(|error| engine.error(unwritten(error)))?;
         let mut sink = ToFile { writer };
         let stats = self.run(&mut sink)?;
-        sink.writer.finish().map_err(|error| engine.boxed(unwritten(error)))?;
+        sink.writer.finish().map_err(|error| engine.error(unwritten(error)))?;
         Ok(stats)
     }
 }

@@ -78,7 +78,7 @@ impl Engine {
         let start = Instant::now();
         let world = self.world_for(view.base)?;
         let job = Job { view: view.clone(), world, limits: self.limits.clone() };
-        let planned = self.backend.plan(job).map_err(|diagnostic| self.boxed(diagnostic))?;
+        let planned = self.backend.plan(job).map_err(|diagnostic| self.error(diagnostic))?;
         self.within_memory(&view, planned.plan())?;
         Ok(Prepared { engine: self, view, planned, seconds: start.elapsed().as_secs_f64() })
     }
@@ -132,7 +132,7 @@ impl Prepared<'_> {
             trace: engine.trace.as_deref(),
         };
         let stats = control.check().and_then(|()| self.planned.run(sink, &control));
-        let mut stats = stats.map_err(|diagnostic| engine.boxed(diagnostic))?;
+        let mut stats = stats.map_err(|diagnostic| engine.error(diagnostic))?;
         stats.seconds.compile = engine.compile_seconds;
         stats.seconds.plan = self.seconds;
         stats.seconds.run = start.elapsed().as_secs_f64();

@@ -3,9 +3,9 @@
 use super::element::Elem;
 use super::error::Result;
 use super::{Engine, Prepared};
-use crate::diagnostic::{self, Code, Diagnostic, quoted};
+use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::io::Array;
-use crate::run::job::{Sink, array_type};
+use crate::run::job::{Memory, array_type};
 use crate::run::stats::{Plan, Stats};
 use ndarray::{ArrayD, IxDyn};
 
@@ -59,7 +59,7 @@ impl Prepared<'_> {
     /// Computes the elements as bytes.
     pub fn read_array(&self) -> Result<(Array, Stats)> {
         let mut data = self.room(0u8)?;
-        let stats = self.run(&mut Memory { bytes: &mut data, done: 0 })?;
+        let stats = self.run(&mut Memory::new(&mut data))?;
         Ok((Array { element: self.element(), shape: self.shape(), data }, stats))
     }
 
@@ -68,7 +68,7 @@ impl Prepared<'_> {
         self.fits::<T>(buffer.len())?;
         let mut stats = Stats::default();
         T::fill_bytes(buffer, |bytes| {
-            stats = self.run(&mut Memory { bytes, done: 0 })?;
+            stats = self.run(&mut Memory::new(bytes))?;
             Ok(())
         })?;
         Ok(stats)
@@ -108,29 +108,5 @@ impl Prepared<'_> {
         let array = array_type(self.element(), &self.shape());
         let message = format!("{} is {array}, which does not fit into memory", quoted(&self.view.name));
         Err(self.engine.error(Diagnostic::new(Code::E1007, message).help("read a smaller slice")))
-    }
-}
-
-/// Memory as a destination.
-struct Memory<'a> {
-    bytes: &'a mut [u8],
-    done: usize,
-}
-
-impl Sink for Memory<'_> {
-    fn write(&mut self, bytes: &[u8]) -> diagnostic::Result<()> {
-        let end = self.done.saturating_add(bytes.len());
-        let room = self.bytes.len();
-        let Some(to) = self.bytes.get_mut(self.done..end) else {
-            let message = format!("the engine gave {end} bytes for a buffer of {room}");
-            return Diagnostic::new(Code::E1009, message).err();
-        };
-        to.copy_from_slice(bytes);
-        self.done = end;
-        Ok(())
-    }
-
-    fn memory(&mut self) -> Option<&mut [u8]> {
-        Some(self.bytes)
     }
 }

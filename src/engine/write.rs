@@ -35,7 +35,7 @@ impl Engine {
     /// Writes elements given as bytes.
     pub fn write_array(&mut self, slice: &str, array: Array) -> Result<()> {
         let target = self.view(slice)?;
-        self.writable(&target, &array).map_err(|diagnostic| self.boxed(diagnostic))?;
+        self.writable(&target, &array).map_err(|diagnostic| self.error(diagnostic))?;
         // The same elements are written again, so the earlier values are never seen.
         self.world.writes.retain(|write| *write.target != *target);
         self.world.writes.push(Write { target, data: Arc::new(array) });

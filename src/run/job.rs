@@ -149,6 +149,37 @@ pub trait Sink: Send {
     }
 }
 
+/// Memory as a destination.
+#[derive(Debug)]
+pub struct Memory<'a> {
+    bytes: &'a mut [u8],
+    done: usize,
+}
+
+impl<'a> Memory<'a> {
+    /// Room for exactly the bytes of a read.
+    pub fn new(bytes: &'a mut [u8]) -> Memory<'a> {
+        Memory { bytes, done: 0 }
+    }
+}
+
+impl Sink for Memory<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let (end, room) = (self.done.saturating_add(bytes.len()), self.bytes.len());
+        let Some(to) = self.bytes.get_mut(self.done..end) else {
+            let message = format!("the engine gave {end} bytes for a buffer of {room}");
+            return Diagnostic::new(Code::E1009, message).err();
+        };
+        to.copy_from_slice(bytes);
+        self.done = end;
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Option<&mut [u8]> {
+        Some(self.bytes)
+    }
+}
+
 /// How a run is watched and stopped.
 #[derive(Clone)]
 pub struct Control<'a> {

@@ -15,13 +15,10 @@ use crate::graph::scalar::Scalar;
 use crate::graph::types::Element;
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::Interval;
-use crate::interp::{Host, Interp, WindowCall, product};
+use crate::interp::{Host, Interp, STACK_BYTES, WindowCall, product};
 use crate::io::{Array, scalar_at, store_scalar};
 use std::cell::RefCell;
 use std::sync::Arc;
-
-/// Address space for the recursion of the interpreter, not memory: pages are used when they are touched.
-const STACK_BYTES: usize = 512 << 20;
 
 /// Elements that are handed on at a time.
 const PORTION: usize = 4096;

@@ -137,6 +137,7 @@ impl Stats {
 
     /// Takes in another run of the same program: counts add up, peaks are the higher one.
     pub fn add(&mut self, other: &Stats) {
+        self.seconds.compile = self.seconds.compile.max(other.seconds.compile);
         self.seconds.plan += other.seconds.plan;
         self.seconds.run += other.seconds.run;
         for (name, windows) in &other.windows {

@@ -106,7 +106,7 @@ impl Drop for Folder {
 }
 
 impl Ran {
-    fn new(args: &[&str], output: Output) -> Ran {
+    pub(crate) fn new(args: &[&str], output: Output) -> Ran {
         let text = |bytes| String::from_utf8(bytes).expect("the binary writes UTF-8");
         let words: Vec<String> = args.iter().map(|word| shell_word(word)).collect();
         let line = format!("itp {}", words.join(" "));

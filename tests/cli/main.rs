@@ -2,6 +2,7 @@
 
 mod commands;
 mod errors;
+mod failures;
 mod folder;
 mod formatting;
 mod help;

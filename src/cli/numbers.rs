@@ -1,0 +1,121 @@
+//! Numbers about runs -> lines for people.
+//!
+//! ```text
+//! hills.png  512×512 f32  0.05 s · peak 3.1 MB (planned 3.1 MB) · 12 tiles computed, 12 freed, 0 live
+//! ```
+
+use super::report::plural;
+use crate::engine::Prepared;
+use crate::run::stats::{Plan, Seconds, Stats};
+use std::fmt::Write as _;
+
+/// What a run took, in one line.
+pub(super) fn account(name: &str, prepared: &Prepared<'_>, stats: &Stats) -> String {
+    let tiles = stats.tiles;
+    let computed = plural(usize::try_from(tiles.computed).unwrap_or(usize::MAX), "tile");
+    format!(
+        "{name}  {}  {:.2} s · peak {} (planned {}) · {computed} computed, {} freed, {} live",
+        shaped(prepared),
+        stats.seconds.run,
+        bytes(stats.bytes.peak),
+        bytes(stats.bytes.peak_planned),
+        tiles.freed,
+        tiles.live_end,
+    )
+}
+
+/// `512×512 f32`
+pub(super) fn shaped(prepared: &Prepared<'_>) -> String {
+    let sizes: Vec<String> = prepared.shape().iter().map(ToString::to_string).collect();
+    let shape = if sizes.is_empty() { "one".to_owned() } else { sizes.join("×") };
+    format!("{shape} {}", prepared.element())
+}
+
+/// `512 B`, `3.1 MB`: powers of 1000, as disks count.
+pub(super) fn bytes(count: u64) -> String {
+    if count < 1000 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64;
+    let mut unit = "B";
+    for next in ["kB", "MB", "GB", "TB", "PB", "EB"] {
+        // 999.95 would be shown as 1000.0.
+        if value < 999.95 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    format!("{value:.1} {unit}")
+}
+
+/// What was computed, as a table.
+pub(super) fn stats_table(stats: &Stats) -> String {
+    let width = stats.windows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(6);
+    let mut text = format!("{:<width$}  {:>12}  {:>12}", "tensor", "computed", "reused");
+    for (name, windows) in &stats.windows {
+        let _ = write!(text, "\n{name:<width$}  {:>12}  {:>12}", windows.computed, windows.reused);
+    }
+    let (tiles, memory) = (stats.tiles, stats.bytes);
+    let _ = write!(
+        text,
+        "\ntiles   {} computed, {} freed, {} live at the peak (planned {}), {} live",
+        tiles.computed, tiles.freed, tiles.live_peak, tiles.live_peak_planned, tiles.live_end
+    );
+    let _ = write!(
+        text,
+        "\nmemory  {} at the peak (planned {}), {} of output",
+        bytes(memory.peak),
+        bytes(memory.peak_planned),
+        bytes(memory.output)
+    );
+    let threads = plural(usize::try_from(stats.threads).unwrap_or(usize::MAX), "thread");
+    let _ = write!(text, "\nengine  {}, {threads}, {} elements", stats.engine, stats.elements);
+    text
+}
+
+/// A time per stage.
+pub(super) fn times(seconds: &Seconds) -> String {
+    let stages = [
+        ("compile", seconds.compile),
+        ("plan", seconds.plan),
+        ("run", seconds.run),
+        ("total", seconds.total),
+    ];
+    let lines: Vec<String> = stages.iter().map(|(stage, time)| format!("{stage:<8}{time:>9.4} s")).collect();
+    lines.join("\n")
+}
+
+/// What a run would do, one fact per line.
+pub(super) fn plan_lines(plan: &Plan) -> String {
+    let mut lines = vec![
+        format!("tiles      {}, {} live at the peak", plan.tiles, plan.live_peak),
+        format!("memory     {} at the peak", bytes(plan.bytes_peak)),
+        format!("recompute  {:.3} elements computed per element needed", plan.recompute_factor),
+        format!("kernels    {}", plan.kernels),
+    ];
+    for (name, windows) in &plan.windows {
+        lines.push(format!("windows    {name}: {} computed, {} reused", windows.computed, windows.reused));
+    }
+    for ring in &plan.rings {
+        lines.push(format!("ring       {}: {} rows, {}", ring.tensor, ring.rows, bytes(ring.bytes)));
+    }
+    lines.extend(plan.notes.iter().cloned());
+    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_rounded_to_three_digits_or_so() {
+        let check = |count: u64, expect: &str| assert_eq!(bytes(count), expect);
+        check(0, "0 B");
+        check(999, "999 B");
+        check(1000, "1.0 kB");
+        check(3_145_728, "3.1 MB");
+        check(999_949, "999.9 kB");
+        check(999_950, "1.0 MB");
+        check(u64::MAX, "18.4 EB");
+    }
+}

@@ -1,0 +1,254 @@
+//! What `run`, `plan` and `bench` share: a script and options -> an engine that is ready to read.
+//!
+//! ```text
+//! blur.itp --set gain=3 --bind photo=sky.npy --memory 1G   ->   Session { engine, … }
+//! ```
+
+use super::Outcome;
+use super::args::{EngineKind, RunOptions, ScriptOptions};
+use super::files;
+use super::numbers;
+use super::progress::Progress;
+use super::report::Report;
+use super::script::Script;
+use crate::compile::Program;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
+use crate::engine::{Builder, Engine, Error, Prepared};
+use crate::graph::{Output, TensorKind};
+use crate::run::Kind;
+use crate::run::job::Trace;
+use crate::run::stats::Stats;
+use crate::source::Sources;
+use crate::syntax;
+use serde_json::{Value, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A compiled script with its data.
+pub(super) struct Session {
+    /// As the user wrote its path.
+    pub(super) name: String,
+    pub(super) engine: Engine,
+    pub(super) progress: Arc<Progress>,
+    trace: Option<Arc<Trace>>,
+    start: Instant,
+}
+
+/// Compiles the script with its options and tells everything that is wrong.
+pub(super) fn open(
+    file: &Path,
+    reads: &[String],
+    script: &ScriptOptions,
+    options: &RunOptions,
+    report: &mut Report,
+) -> Result<Session, Outcome> {
+    let start = Instant::now();
+    check_slices(reads, report)?;
+    let opened = Script::open_or_tell(file, report)?;
+    let Script { name, sources, root, folder } = opened;
+    let built = builder(script, options).compile_with(sources, root, &folder, folder.path.clone());
+    let mut engine = built.map_err(|error| failed(&name, error, report))?;
+    tell_warnings(&name, &engine, report);
+    refuse_store(&name, options, report)?;
+    check_bindings(&name, engine.program(), script, report)?;
+    for (input, path) in &script.bindings {
+        engine.bind_file(input, path).map_err(|error| failed(&name, error, report))?;
+    }
+    let progress = Arc::new(Progress::new(report.is_quiet()));
+    engine.on_progress(progress.listener());
+    let trace = options.trace.as_ref().map(|_| Arc::new(Trace::new(move || micros(start))));
+    trace.iter().for_each(|trace| engine.record(trace.clone()));
+    cancel_on_signals(&engine, &name, report)?;
+    Ok(Session { name, engine, progress, trace, start })
+}
+
+fn micros(start: Instant) -> u64 {
+    u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX)
+}
+
+fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
+    let mut builder = Engine::builder();
+    for (name, value) in &script.settings {
+        builder = builder.set(name, value);
+    }
+    if let Some(threads) = options.threads {
+        builder = builder.threads(threads.into());
+    }
+    if let Some(memory) = options.memory {
+        builder = builder.memory(memory);
+    }
+    if let Some(tile) = &options.tile {
+        builder = builder.tile(tile.0.iter().map(|size| i64::from(*size)));
+    }
+    match options.engine {
+        Some(EngineKind::Jit) => builder.kind(Kind::Jit),
+        Some(EngineKind::Interp) => builder.kind(Kind::Interp),
+        None => builder,
+    }
+}
+
+fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
+    let mut warnings = Diagnostics::default();
+    engine.warnings().iter().for_each(|warning| warnings.push(warning.clone()));
+    report.diagnostics(name, engine.sources(), warnings);
+}
+
+fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result<(), Outcome> {
+    if options.store.is_none() {
+        return Ok(());
+    }
+    let message = "tiles cannot be kept on the disk between runs yet";
+    Err(report.fail(name, Diagnostic::new(Code::E0903, message).help("leave out `--store`")))
+}
+
+/// Ctrl-C and a polite end ask the engine to stop; a second Ctrl-C ends the process at once.
+fn cancel_on_signals(engine: &Engine, name: &str, report: &mut Report) -> Result<(), Outcome> {
+    let flag = engine.cancel().flag();
+    let registered = signal_hook::flag::register_conditional_shutdown(SIGINT, 1, flag.clone())
+        .and_then(|_| signal_hook::flag::register(SIGINT, flag.clone()))
+        .and_then(|_| signal_hook::flag::register(SIGTERM, flag));
+    registered.map(|_| ()).map_err(|error| {
+        let message = format!("signals cannot be listened to: {}", files::why(&error));
+        report.fail(name, Diagnostic::new(Code::E1009, message))
+    })
+}
+
+/// Tells what an engine found.
+pub(super) fn failed(name: &str, error: Error, report: &mut Report) -> Outcome {
+    let (diagnostics, sources) = error.into_parts();
+    report.diagnostics(name, &sources, diagnostics);
+    Outcome::Failed
+}
+
+impl Session {
+    /// Plans a read and tells when that fails.
+    pub(super) fn prepare(&self, slice: &str, report: &mut Report) -> Result<Prepared<'_>, Outcome> {
+        self.engine.prepare(slice).map_err(|error| failed(&self.name, error, report))
+    }
+
+    /// Plans an output of the script and tells when that fails.
+    pub(super) fn prepare_output(
+        &self,
+        output: &Output,
+        report: &mut Report,
+    ) -> Result<Prepared<'_>, Outcome> {
+        let prepared = self.engine.prepare_view(output.view.clone());
+        prepared.map_err(|error| failed(&self.name, error, report))
+    }
+
+    /// What every run leaves behind: `--stats`, `--time`, `--stats-json` with `more` fields, `--trace`.
+    pub(super) fn account(
+        &self,
+        mut stats: Stats,
+        more: Value,
+        options: &RunOptions,
+        report: &mut Report,
+    ) -> Result<(), Outcome> {
+        stats.seconds.total = self.start.elapsed().as_secs_f64();
+        if options.stats {
+            report.say(&numbers::stats_table(&stats));
+        }
+        if options.time {
+            report.say(&numbers::times(&stats.seconds));
+        }
+        if let Some(path) = &options.stats_json {
+            let json = merged(stats.to_json(), more);
+            written(path, &format!("{json:#}\n"), report)?;
+        }
+        match (&options.trace, &self.trace) {
+            (Some(path), Some(trace)) => written(path, &chrome_trace(trace), report),
+            (Some(_), None) | (None, _) => Ok(()),
+        }
+    }
+}
+
+/// The first object with the fields of the second; objects inside are merged too.
+pub(super) fn merged(mut to: Value, more: Value) -> Value {
+    if let (Value::Object(to), Value::Object(more)) = (&mut to, more) {
+        for (key, value) in more {
+            match to.get_mut(&key) {
+                Some(old) => *old = merged(old.take(), value),
+                None => _ = to.insert(key, value),
+            }
+        }
+    }
+    to
+}
+
+fn written(path: &Path, text: &str, report: &mut Report) -> Result<(), Outcome> {
+    files::write(path, text).map_err(|diagnostic| report.fail(&files::shown(path), *diagnostic))
+}
+
+/// The format of chrome://tracing: complete events with times in microseconds.
+fn chrome_trace(trace: &Trace) -> String {
+    let events: Vec<Value> = trace
+        .events()
+        .iter()
+        .map(|event| {
+            json!({"name": event.name, "ph": "X", "ts": event.start, "dur": event.duration, "pid": 1, "tid": event.worker})
+        })
+        .collect();
+    format!("{:#}\n", json!({"traceEvents": events, "displayTimeUnit": "ms"}))
+}
+
+/// Options that tell about a run are refused where nothing runs.
+pub(super) fn refuse_run_options(
+    name: &str,
+    options: &RunOptions,
+    command: &str,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    let given = [
+        (options.stats, "--stats"),
+        (options.stats_json.is_some(), "--stats-json"),
+        (options.trace.is_some(), "--trace"),
+        (options.time, "--time"),
+    ];
+    match given.into_iter().find(|(given, _)| *given) {
+        Some((_, option)) => {
+            let message = format!("`{option}` tells about a run, and `itp {command}` runs nothing");
+            let help = "leave it out, or use `itp run`";
+            Err(report.fail(name, Diagnostic::new(Code::E0903, message).help(help)))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A slice that does not parse is a wrong command line, whatever the script.
+fn check_slices(reads: &[String], report: &mut Report) -> Result<(), Outcome> {
+    for read in reads {
+        let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+        let source = sources.add("--read", read.as_str());
+        if syntax::parse_slice(&sources, source, &mut diagnostics).is_none() {
+            report.diagnostics("--read", &sources, diagnostics);
+            return Err(Outcome::Misused);
+        }
+    }
+    Ok(())
+}
+
+/// `--bind` must name inputs of the script.
+pub(super) fn check_bindings(
+    script: &str,
+    program: &Program,
+    options: &ScriptOptions,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    let inputs = program.graph.tensors.iter().filter(|tensor| matches!(tensor.kind, TensorKind::Input(_)));
+    let inputs: Vec<&str> = inputs.map(|tensor| &*tensor.name).collect();
+    match options.bindings.iter().find(|(name, _)| !inputs.contains(&name.as_str())) {
+        Some((name, _)) => Err(report.fail(script, unknown_input(name, &inputs))),
+        None => Ok(()),
+    }
+}
+
+fn unknown_input(name: &str, inputs: &[&str]) -> Diagnostic {
+    let diagnostic = Diagnostic::new(Code::E0201, format!("the script has no input {}", quoted(name)));
+    match (closest(name, inputs.iter().copied()), inputs) {
+        (Some(close), _) => diagnostic.help(format!("write `--bind {close}=…`")),
+        (None, []) => diagnostic.help("remove `--bind`: the script declares no `input`"),
+        (None, inputs) => diagnostic.help(format!("choose one of {}", inputs.join(", "))),
+    }
+}
