@@ -15,7 +15,7 @@ mod regions;
 mod scripts;
 mod shapes;
 
-use check::Checker;
+use check::check_program;
 use itp::compile::{Options, Program, compile};
 use itp::diagnostic::Diagnostics;
 use itp::graph::modules::NoFiles;
@@ -33,11 +33,7 @@ fn program(name: &str, script: &str) -> Program {
 
 /// Checks every tensor with a body, every view and every output of a script; gives how many boxes were compared.
 fn check(name: &str, script: &str) -> usize {
-    let program = program(name, script);
-    let mut checker = Checker::new(name, &program);
-    checker.tensors();
-    checker.views();
-    checker.finish()
+    check_program(name, &mut program(name, script))
 }
 
 /// Checks the scripts of a folder; gives how many there are.

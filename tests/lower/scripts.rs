@@ -250,10 +250,10 @@ fn windows() {
 #[test]
 fn recurrences() {
     bodies(&[
-        "tensor t: f32[t: 0..50, y: inf, x: inf] = if t == 0 then p[y, x] else t[t-1, y, x] + 0.2 * (t[t-1, y+1, x] + t[t-1, y-1, x] - 2 * t[t-1, y, x])",
-        "tensor t: f32[t: 0..inf, x: inf] = if t < 2 then p[t, x] else t[t-1, x] - t[t-2, x + 1]",
-        "tensor t: u8[t: 3..20, x: 0..16] = if t == 3 then u[0, x] else t.wrap([x])[t - 1, x - 1] ^ t.wrap([x])[t - 1, x + 1]",
+        "tensor r: f32[t: 0..50, y: inf, x: inf] = if t == 0 then p[y, x] else r[t-1, y, x] + 0.2 * (r[t-1, y+1, x] + r[t-1, y-1, x] - 2 * r[t-1, y, x])",
+        "tensor r: f32[t: 0..inf, x: inf] = if t < 2 then p[t, x] else r[t-1, x] - r[t-2, x + 1]",
+        "tensor r: u8[t: 3..20, x: 0..16] = if t == 3 then u[0, x] else r.wrap([x])[t - 1, x - 1] ^ r.wrap([x])[t - 1, x + 1]",
         "tensor t: f32[n: 0..40] = if n == 0 then 1 else t[n - 1] * 0.5 + line.clamp()[n]",
-        "tensor t: f16[t: 0..9, x: inf] = if t == 0 then h[0, x] else t[t-1, x] * 0.7 + t[t-1, x - 1]",
+        "tensor r: f16[t: 0..9, x: inf] = if t == 0 then h[0, x] else r[t-1, x] * 0.7 + r[t-1, x - 1]",
     ]);
 }
