@@ -14,7 +14,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("syntax", &["source", "diagnostic"]),
     ("graph", &["source", "diagnostic", "index", "syntax"]),
     ("access", &["source", "diagnostic", "index", "graph"]),
-    ("compile", &["source", "diagnostic", "syntax", "graph", "access"]),
+    ("compile", &["source", "diagnostic", "syntax", "graph", "access", "loops", "jit"]),
     ("loops", &["index", "graph", "access"]),
     ("interp", &["index", "graph"]),
     ("jit", &["graph", "loops"]),
@@ -22,7 +22,19 @@ const MAY_USE: [(&str, &[&str]); 13] = [
     ("picture", &[]),
     (
         "cli",
-        &["source", "diagnostic", "index", "syntax", "graph", "access", "compile", "interp", "io", "picture"],
+        &[
+            "source",
+            "diagnostic",
+            "index",
+            "syntax",
+            "graph",
+            "access",
+            "compile",
+            "loops",
+            "interp",
+            "io",
+            "picture",
+        ],
     ),
 ];
 
