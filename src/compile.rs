@@ -1,16 +1,20 @@
 //! THE LIST OF STAGES: read this first.
 //!
 //! ```text
-//! text -> tokens -> ast -> graph -> access        (and, from the same graph, the folded views)
+//! text -> tokens -> ast -> graph -> access -> loops -> clif -> asm   (and, from the same graph, the folded views)
 //! ```
 //!
 //! Every stage has a type of its own and a deterministic text form; the command line, the REPL and the tests show
 //! them through the same [`Stage`].
 
 use crate::access::{self, Accesses};
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::graph::follow::view_body;
 use crate::graph::modules::Loader;
 use crate::graph::{self, Graph};
+use crate::loops::ir::Kernel;
+use crate::loops::lower::{lower_until, lower_view_until};
+use crate::loops::passes::Pass;
 use crate::source::{SourceId, Sources};
 use crate::syntax;
 
@@ -27,11 +31,26 @@ pub enum Stage {
     Access,
     /// Movement chains: shape, strides and offset, or why not.
     Views,
+    /// One kernel per tensor and view.
+    Loops,
+    /// The kernels in the language of the code generator.
+    Clif,
+    /// The kernels as instructions of this machine.
+    Asm,
 }
 
 impl Stage {
     /// Every stage, in the order of compilation.
-    pub const ALL: [Stage; 5] = [Stage::Tokens, Stage::Ast, Stage::Graph, Stage::Access, Stage::Views];
+    pub const ALL: [Stage; 8] = [
+        Stage::Tokens,
+        Stage::Ast,
+        Stage::Graph,
+        Stage::Access,
+        Stage::Views,
+        Stage::Loops,
+        Stage::Clif,
+        Stage::Asm,
+    ];
 
     /// As `--stage` takes it.
     pub fn name(self) -> &'static str {
@@ -41,6 +60,9 @@ impl Stage {
             Stage::Graph => "graph",
             Stage::Access => "access",
             Stage::Views => "views",
+            Stage::Loops => "loops",
+            Stage::Clif => "clif",
+            Stage::Asm => "asm",
         }
     }
 
@@ -79,14 +101,23 @@ pub fn compile(
     (!diagnostics.has_errors()).then_some(Program { graph, accesses })
 }
 
-/// The text form of a stage; `tensor` picks one where the stage is made of tensors.
+/// What of a stage is printed.
+#[derive(Clone, Copy, Default)]
+pub struct Show<'a> {
+    /// This tensor or view only, where the stage is made of them.
+    pub tensor: Option<&'a str>,
+    /// Kernels as they are after this pass, not after the last.
+    pub after: Option<Pass>,
+}
+
+/// The text form of a stage.
 pub fn emit(
     stage: Stage,
     sources: &mut Sources,
     root: SourceId,
     loader: &dyn Loader,
     options: &Options<'_>,
-    tensor: Option<&str>,
+    show: Show<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<String> {
     match stage {
@@ -95,13 +126,53 @@ pub fn emit(
             let ast = syntax::parse(sources, root, diagnostics);
             return (!diagnostics.has_errors()).then(|| syntax::print_ast(&ast, sources));
         }
-        Stage::Graph | Stage::Access | Stage::Views => {}
+        Stage::Graph | Stage::Access | Stage::Views | Stage::Loops | Stage::Clif | Stage::Asm => {}
     }
     let program = compile(sources, root, loader, options, diagnostics)?;
     Some(match stage {
-        Stage::Graph => graph::print::print(&program.graph, tensor),
-        Stage::Access => access::print::print(&program.graph, &program.accesses, tensor),
-        Stage::Views => access::print::print_views(&program.graph, sources, tensor),
+        Stage::Graph => graph::print::print(&program.graph, show.tensor),
+        Stage::Access => access::print::print(&program.graph, &program.accesses, show.tensor),
+        Stage::Views => access::print::print_views(&program.graph, sources, show.tensor),
+        Stage::Loops => join(kernels(&program, show).iter().map(Kernel::to_string)),
+        Stage::Clif | Stage::Asm => match machine_text(stage, &kernels(&program, show)) {
+            Ok(text) => text,
+            Err(message) => {
+                diagnostics.push(Diagnostic::new(Code::E0903, message));
+                return None;
+            }
+        },
         Stage::Tokens | Stage::Ast => unreachable!("handled above"),
     })
+}
+
+/// The kernels of all tensors that have a body, then those of views.
+fn kernels(program: &Program, show: Show<'_>) -> Vec<Kernel> {
+    let (graph, last) = (&program.graph, show.after.unwrap_or(Pass::Sweep));
+    let shown = |name: &str| show.tensor.is_none_or(|only| only == name);
+    let tensors = graph.iter().filter(|(_, tensor)| shown(&tensor.name));
+    let tensors =
+        tensors.filter_map(|(id, _)| lower_until(graph, id, &program.accesses.tensors[id.index()], last));
+    let views = graph.views.iter().filter(|named| shown(&named.view.name));
+    let views =
+        views.map(|named| lower_view_until(graph, &named.view, &view_body(&named.view, named.span), last));
+    tensors.chain(views).map(|lowered| lowered.kernel).collect()
+}
+
+/// One after the other, with a line between them.
+fn join(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(feature = "jit")]
+fn machine_text(stage: Stage, kernels: &[Kernel]) -> Result<String, String> {
+    let module = crate::jit::compile(kernels, &crate::jit::JitOptions::default())?;
+    Ok(join(kernels.iter().enumerate().map(|(at, kernel)| {
+        let text = if stage == Stage::Clif { module.clif(at).to_owned() } else { module.asm(at) };
+        format!("; kernel {}\n{}\n", kernel.name, text.trim_end())
+    })))
+}
+
+#[cfg(not(feature = "jit"))]
+fn machine_text(stage: Stage, _: &[Kernel]) -> Result<String, String> {
+    Err(format!("stage `{}` needs the engine that makes machine code, which is not built in", stage.name()))
 }

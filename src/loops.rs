@@ -1,7 +1,8 @@
 //! Bodies -> kernels: loops over straight-line code, which the back ends run.
 //!
 //! [`ir`] says what a kernel is, [`verify`] which kernels are sound, [`print`] and [`parse`] what they look like, and
-//! [`execute`] what they mean. [`lower`] makes them from the body of a tensor, with [`builder`].
+//! [`execute`] what they mean. [`lower`] makes them from the body of a tensor, with [`builder`], and [`passes`]
+//! make them better.
 
 pub mod ir;
 pub mod print;
@@ -10,4 +11,5 @@ pub mod vary;
 pub mod verify;
 pub mod execute;
 pub mod builder;
+pub mod passes;
 pub mod lower;

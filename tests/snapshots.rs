@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use itp::compile::{self, Options, Stage};
+use itp::compile::{self, Options, Show, Stage};
 use itp::diagnostic::{Diagnostics, Style, render};
 use itp::graph::modules::NoFiles;
 use itp::source::Sources;
@@ -23,8 +23,15 @@ fn emit(path: &Path, stage: Stage) -> String {
     let name = path.file_name().unwrap().to_string_lossy();
     let root = sources.add(name, fs::read_to_string(path).unwrap());
     let mut diagnostics = Diagnostics::default();
-    let text =
-        compile::emit(stage, &mut sources, root, &NoFiles, &Options::default(), None, &mut diagnostics);
+    let text = compile::emit(
+        stage,
+        &mut sources,
+        root,
+        &NoFiles,
+        &Options::default(),
+        Show::default(),
+        &mut diagnostics,
+    );
     let problems = diagnostics.into_sorted();
     let problems: Vec<String> =
         problems.iter().map(|problem| render(problem, &sources, Style::Plain)).collect();
@@ -69,6 +76,33 @@ fn views() {
 }
 
 #[test]
+fn loops() {
+    snapshot(Stage::Loops);
+}
+
+/// What the code generator gets depends on the machine in its details, so two small programs stand for all.
+#[cfg(all(feature = "jit", target_arch = "x86_64"))]
+#[test]
+fn clif() {
+    insta::with_settings!({ snapshot_path => "snapshots/examples", prepend_module_to_snapshot => false, omit_expression => true }, {
+        for name in ["blur", "lut"] {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.itp"));
+            insta::assert_snapshot!(format!("{name}.clif"), emit(&path, Stage::Clif));
+        }
+    });
+}
+
+#[cfg(feature = "jit")]
+#[test]
+fn asm() {
+    for path in examples() {
+        let text = emit(&path, Stage::Asm);
+        assert!(text.lines().count() > 20, "{}:\n{text}", path.display());
+    }
+}
+
+#[test]
 fn every_stage_is_snapshotted() {
-    assert_eq!(Stage::ALL, [Stage::Tokens, Stage::Ast, Stage::Graph, Stage::Access, Stage::Views]);
+    let names = Stage::ALL.map(Stage::name);
+    assert_eq!(names, ["tokens", "ast", "graph", "access", "views", "loops", "clif", "asm"]);
 }

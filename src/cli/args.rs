@@ -9,6 +9,7 @@ use super::values::{self, FILE_ENDINGS, PictureKind, Tile};
 use crate::compile::Stage;
 use crate::diagnostic::Code;
 use crate::graph::FileKind;
+use crate::loops::passes::Pass;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
@@ -255,6 +256,10 @@ pub struct EmitArgs {
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
 
+    /// Print kernels as they are after this pass
+    #[arg(long, value_name = "PASS", value_parser = pass_parser())]
+    pub after: Option<Pass>,
+
     /// `--set`, `--bind`.
     #[command(flatten)]
     pub script: ScriptOptions,
@@ -325,6 +330,11 @@ fn stage_parser() -> impl TypedValueParser<Value = Stage> {
         .map(|name| Stage::parse(&name).expect("only the names of stages are possible values"))
 }
 
+fn pass_parser() -> impl TypedValueParser<Value = Pass> {
+    PossibleValuesParser::new(Pass::ALL.map(Pass::name))
+        .map(|name| Pass::parse(&name).expect("only the names of passes are possible values"))
+}
+
 fn about_stages() -> String {
     let lines = Stage::ALL.map(|stage| format!("\n  {:<8}{}", stage.name(), about_stage(stage)));
     format!("Stages:{}", lines.concat())
@@ -337,6 +347,9 @@ fn about_stage(stage: Stage) -> &'static str {
         Stage::Graph => "the checked graph of tensors and their bodies",
         Stage::Access => "one index map per read, with windows and halos",
         Stage::Views => "views as shape, strides and offset, or why they are not",
+        Stage::Loops => "one kernel of loops per tensor and view",
+        Stage::Clif => "the kernels as the code generator gets them",
+        Stage::Asm => "the kernels as instructions of this machine",
     }
 }
 
@@ -346,7 +359,9 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
         Command::Run(args) => unpaired(args).or_else(|| unwritable(&args.out)).map(|why| ("run", why)),
         Command::Check(args) => stdin_twice(&args.files).map(|why| ("check", why)),
         Command::Fmt(args) => stdin_twice(&args.files).map(|why| ("fmt", why)),
-        Command::Emit(args) => without_tensors(args).map(|why| ("emit", why)),
+        Command::Emit(args) => {
+            without_tensors(args).or_else(|| without_passes(args)).map(|why| ("emit", why))
+        }
         Command::Plan(_) | Command::Graph(_) | Command::Explain(_) | Command::Bench(_) => None,
         Command::New(_) | Command::Completions { .. } => None,
     }
@@ -377,6 +392,12 @@ fn without_tensors(args: &EmitArgs) -> Option<String> {
     whole.then(|| {
         format!("--tensor cannot be used with '--stage {}', which has no tensors", args.stage.name())
     })
+}
+
+fn without_passes(args: &EmitArgs) -> Option<String> {
+    let kernels = matches!(args.stage, Stage::Loops | Stage::Clif | Stage::Asm);
+    (args.after.is_some() && !kernels)
+        .then(|| format!("--after cannot be used with '--stage {}', which has no passes", args.stage.name()))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::args::EmitArgs;
 use super::report::Report;
 use super::script::Script;
 use super::session;
-use crate::compile::{self, Options, Program};
+use crate::compile::{self, Options, Program, Show};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
 
 /// Prints the stage.
@@ -22,8 +22,8 @@ fn emitted(args: &EmitArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let mut diagnostics = Diagnostics::default();
     let options = Options { settings: &args.script.settings };
     let Script { name, sources, root, folder } = &mut script;
-    let text =
-        compile::emit(args.stage, sources, *root, folder, &options, args.tensor.as_deref(), &mut diagnostics);
+    let show = Show { tensor: args.tensor.as_deref(), after: args.after };
+    let text = compile::emit(args.stage, sources, *root, folder, &options, show, &mut diagnostics);
     let outcome = report.diagnostics(name, sources, diagnostics);
     Ok(report.print(&text.ok_or(outcome)?).max(outcome))
 }

@@ -75,6 +75,11 @@ impl Builder {
         self.kernel.value(id).element
     }
 
+    /// What computes a value.
+    pub fn op(&self, id: ValueId) -> &Op {
+        &self.kernel.value(id).op
+    }
+
     /// The value of a constant.
     pub fn constant(&self, id: ValueId) -> Option<Scalar> {
         match self.kernel.value(id).op {
@@ -267,19 +272,21 @@ impl Builder {
         Block { statements: self.open.pop().expect("a block is open").statements }
     }
 
-    /// Adds a choice between two closed blocks; the chosen value comes back.
+    /// Adds a choice between two closed blocks, each with the values it gives; the chosen values come back.
     pub fn choose(
         &mut self,
         condition: ValueId,
-        then: (Block, ValueId),
-        otherwise: (Block, ValueId),
-    ) -> ValueId {
+        then: (Block, Vec<ValueId>),
+        otherwise: (Block, Vec<ValueId>),
+    ) -> Vec<ValueId> {
         let depth = self.depth();
-        let result = self.declare(Op::Result, self.element(then.1), depth);
-        let results = vec![(result, then.1, otherwise.1)];
+        let pairs = then.1.into_iter().zip(otherwise.1);
+        let results = pairs.map(|(a, b)| (self.declare(Op::Result, self.element(a), depth), a, b));
+        let results: Vec<(ValueId, ValueId, ValueId)> = results.collect();
+        let chosen = results.iter().map(|(result, _, _)| *result).collect();
         let choice = If { condition, then: then.0, otherwise: otherwise.0, results };
         self.innermost().statements.push(Statement::If(Box::new(choice)));
-        result
+        chosen
     }
 
     /// Closes the blocks inside block `depth` for a while: what is added now goes before them.

@@ -22,16 +22,19 @@
 //! A recurrence reads the tensor it computes: then [`Lowered::own`] says which source that is. Both buffers may be the
 //! same memory as long as no call reads an element that it writes, which one step of the recurrence per call ensures.
 
+mod hash;
 mod layout;
 mod reads;
 mod reductions;
+mod selections;
 
 use super::builder::Builder;
-use super::ir::{Block, Buffer, BufferId, Kernel, LoopKind, ValueId};
+use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
+use super::passes::{self, Pass};
 use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
 use crate::graph::resolve_weak::Resolved;
-use crate::graph::scalar::{BinaryFn, Scalar};
+use crate::graph::scalar::BinaryFn;
 use crate::graph::types::Element;
 use crate::graph::view::{View, row_major};
 use crate::graph::{BlendKind, Graph, TensorKind, WindowBody};
@@ -66,6 +69,11 @@ impl Lowered {
 
 /// The kernel of a tensor that has a body.
 pub fn lower(graph: &Graph, tensor: TensorId, access: &TensorAccess) -> Option<Lowered> {
+    lower_until(graph, tensor, access, Pass::Sweep)
+}
+
+/// The kernel of a tensor that has a body, as it is after a pass.
+pub fn lower_until(graph: &Graph, tensor: TensorId, access: &TensorAccess, last: Pass) -> Option<Lowered> {
     let declared = graph.tensor(tensor);
     let (resolved, windows) = match &declared.kind {
         TensorKind::Pointwise(pointwise) => (&pointwise.body, &[][..]),
@@ -87,12 +95,17 @@ pub fn lower(graph: &Graph, tensor: TensorId, access: &TensorAccess) -> Option<L
         windows,
         blend,
     };
-    Some(lower_body(graph, resolved, access, &target))
+    Some(lower_body_until(graph, resolved, access, &target, last))
 }
 
 /// The kernel of a view, which copies a box of it from its base; `body` is what
 /// [`view_body`](crate::graph::follow::view_body) made of it.
 pub fn lower_view(graph: &Graph, view: &View, body: &Resolved) -> Lowered {
+    lower_view_until(graph, view, body, Pass::Sweep)
+}
+
+/// The kernel of a view, as it is after a pass.
+pub fn lower_view_until(graph: &Graph, view: &View, body: &Resolved, last: Pass) -> Lowered {
     let access = view_access(view, body);
     let target = Target {
         name: &view.name,
@@ -102,7 +115,7 @@ pub fn lower_view(graph: &Graph, view: &View, body: &Resolved) -> Lowered {
         windows: &[],
         blend: None,
     };
-    lower_body(graph, body, &access, &target)
+    lower_body_until(graph, body, &access, &target, last)
 }
 
 /// What a kernel computes.
@@ -123,6 +136,16 @@ pub struct Target<'t> {
 
 /// The kernel of any resolved body.
 pub fn lower_body(graph: &Graph, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) -> Lowered {
+    lower_body_until(graph, resolved, access, target, Pass::Sweep)
+}
+
+fn lower_body_until(
+    graph: &Graph,
+    resolved: &Resolved,
+    access: &TensorAccess,
+    target: &Target<'_>,
+    last: Pass,
+) -> Lowered {
     let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
     let sources: Vec<TensorId> = sources.into_iter().collect();
     let mut buffers: Vec<Buffer> =
@@ -143,7 +166,7 @@ pub fn lower_body(graph: &Graph, resolved: &Resolved, access: &TensorAccess, tar
         arms: 0,
     };
     lowerer.kernel(resolved, access, target);
-    let (kernel, layout) = (lowerer.builder.finish(), lowerer.layout);
+    let (kernel, layout) = (passes::run(lowerer.builder.finish(), last), lowerer.layout);
     let own = sources.iter().position(|source| Some(*source) == target.tensor);
     Lowered { kernel, own, rank: target.rank, windowed: !target.windows.is_empty(), layout, sources }
 }
@@ -155,6 +178,10 @@ fn stored_as(target: &Target<'_>) -> Element {
 
 /// A node and the values that the reduction variables it depends on have.
 type Key = (NodeId, Vec<ValueId>);
+
+fn key(source: &Source<'_>, id: NodeId, bound: &Bound) -> Key {
+    (id, source.depends[id.index()].iter().map(|var| bound[var]).collect())
+}
 
 struct Lowerer<'g> {
     graph: &'g Graph,
@@ -180,6 +207,8 @@ struct Source<'s> {
     access: Option<&'s TensorAccess>,
     /// The reduction variables that each node depends on.
     depends: Vec<BTreeSet<u32>>,
+    /// Whether each node reads a tensor, itself or through its operands.
+    reads: Vec<bool>,
     /// Values of `Arg` nodes.
     args: Vec<ValueId>,
 }
@@ -187,6 +216,7 @@ struct Source<'s> {
 impl<'s> Source<'s> {
     fn new(body: &'s Body, access: Option<&'s TensorAccess>, args: Vec<ValueId>) -> Self {
         let mut depends: Vec<BTreeSet<u32>> = Vec::with_capacity(body.len());
+        let mut reads: Vec<bool> = Vec::with_capacity(body.len());
         for (_, node) in body.nodes() {
             let mut vars: BTreeSet<u32> =
                 node.op.args().iter().flat_map(|arg| depends[arg.index()].iter().copied()).collect();
@@ -196,8 +226,10 @@ impl<'s> Source<'s> {
                 _ => {}
             }
             depends.push(vars);
+            let below = node.op.args().iter().any(|arg| reads[arg.index()]);
+            reads.push(below || matches!(node.op, body::Op::Read { .. }));
         }
-        Source { body, access, depends, args }
+        Source { body, access, depends, reads, args }
     }
 }
 
@@ -286,15 +318,45 @@ impl Lowerer<'_> {
 
     // --- nodes ---
 
+    /// The value of a node. Operands come first, by a stack of our own: chains of operators may be long.
     fn node(&mut self, source: &Source<'_>, id: NodeId, bound: &Bound) -> ValueId {
-        let key = (id, source.depends[id.index()].iter().map(|var| bound[var]).collect());
-        if let Some(known) = self.scopes.iter().rev().find_map(|scope| scope.get(&key)) {
-            return *known;
+        let mut stack = vec![id];
+        while let Some(top) = stack.pop() {
+            if self.known(source, top, bound).is_some() {
+                continue;
+            }
+            let needs = self.operands(source, top, bound);
+            let unknown = needs.into_iter().rev().filter(|id| self.known(source, *id, bound).is_none());
+            let unknown: Vec<NodeId> = unknown.collect();
+            if unknown.is_empty() {
+                let value = self.operation(source, top, bound);
+                let home = self.builder.home(value).min(self.scopes.len() - 1);
+                self.scopes[home].insert(key(source, top, bound), value);
+            } else {
+                stack.push(top);
+                stack.extend(unknown);
+            }
         }
-        let value = self.operation(source, id, bound);
-        let home = self.builder.home(value).min(self.scopes.len() - 1);
-        self.scopes[home].insert(key, value);
-        value
+        self.known(source, id, bound).expect("just computed")
+    }
+
+    fn known(&self, source: &Source<'_>, id: NodeId, bound: &Bound) -> Option<ValueId> {
+        let key = key(source, id, bound);
+        self.scopes.iter().rev().find_map(|scope| scope.get(&key)).copied()
+    }
+
+    /// What is computed before a node, in the same block.
+    fn operands(&self, source: &Source<'_>, id: NodeId, bound: &Bound) -> Vec<NodeId> {
+        match &source.body.node(id).op {
+            body::Op::Select(condition, a, b) => match self.known(source, *condition, bound) {
+                None => vec![*condition],
+                Some(chosen) if self.builder.constant(chosen).is_some() => Vec::new(),
+                Some(chosen) if self.branches(source, chosen, (*a, *b)) => Vec::new(),
+                Some(_) => vec![*a, *b],
+            },
+            body::Op::Read { .. } | body::Op::Reduce { .. } => Vec::new(),
+            op => op.args(),
+        }
     }
 
     fn operation(&mut self, source: &Source<'_>, id: NodeId, bound: &Bound) -> ValueId {
@@ -334,6 +396,7 @@ impl Lowerer<'_> {
                 let mut offset = self.builder.int(0);
                 for (coord, stride) in coords.iter().zip(row_major(&table.shape)) {
                     let coord = self.node(source, *coord, bound);
+                    let coord = self.builder.cast(coord, Element::I64);
                     let stride = self.builder.int(stride);
                     let part = self.builder.binary(BinaryFn::Mul, coord, stride);
                     offset = self.builder.binary(BinaryFn::Add, offset, part);
@@ -380,98 +443,5 @@ impl Lowerer<'_> {
         let value = self.node(&source, function.1, &Bound::new());
         self.scopes = outer;
         value
-    }
-
-    /// The steps of [`scalar::hash`](crate::graph::scalar::hash).
-    fn hash(&mut self, args: &[ValueId]) -> ValueId {
-        let word = |n: u32| Scalar::int(Element::U32, n.into());
-        let start = 0x9e37_79b9 ^ args.len() as u32;
-        let mut h = self.builder.number(word(start));
-        for arg in args {
-            let folded = self.hash_word(*arg);
-            h = self.builder.binary(BinaryFn::Xor, h, folded);
-            h = self.mixed(h, 0x7feb_352d, 15);
-        }
-        self.mixed(h, 0x846c_a68b, 16)
-    }
-
-    /// `h *= factor; h ^ (h >> shift)`
-    fn mixed(&mut self, h: ValueId, factor: u32, shift: u32) -> ValueId {
-        let word = |n: u32| Scalar::int(Element::U32, n.into());
-        let factor = self.builder.number(word(factor));
-        let product = self.builder.binary(BinaryFn::Mul, h, factor);
-        let shift = self.builder.number(word(shift));
-        let high = self.builder.binary(BinaryFn::Shr, product, shift);
-        self.builder.binary(BinaryFn::Xor, product, high)
-    }
-
-    /// `lo ^ (hi ^ (lo >> 31)) * 0xc2b2ae35` of an i64, as a u32.
-    fn hash_word(&mut self, arg: ValueId) -> ValueId {
-        let lo = self.builder.cast(arg, Element::I32);
-        let half = self.builder.int(32);
-        let hi = self.builder.binary(BinaryFn::Shr, arg, half);
-        let hi = self.builder.cast(hi, Element::I32);
-        let top = self.builder.number(Scalar::int(Element::I32, 31));
-        let sign = self.builder.binary(BinaryFn::Shr, lo, top);
-        let extra = self.builder.binary(BinaryFn::Xor, hi, sign);
-        let [lo, extra] = [lo, extra].map(|value| self.builder.cast(value, Element::U32));
-        let factor = self.builder.number(Scalar::int(Element::U32, 0xc2b2_ae35));
-        let spread = self.builder.binary(BinaryFn::Mul, extra, factor);
-        self.builder.binary(BinaryFn::Xor, lo, spread)
-    }
-
-    // --- selections ---
-
-    /// A condition that is the same for a whole row becomes a branch; others compute both arms.
-    fn select(
-        &mut self,
-        source: &Source<'_>,
-        (condition, a, b): (NodeId, NodeId, NodeId),
-        bound: &Bound,
-    ) -> ValueId {
-        let chosen = self.node(source, condition, bound);
-        if let Some(value) = self.builder.constant(chosen) {
-            return self.node(source, if value.is_true() { a } else { b }, bound);
-        }
-        let uniform = self.builder.home(chosen) < self.row;
-        if !uniform || !self.reads_below(source, a) && !self.reads_below(source, b) {
-            let (a, b) = (self.node(source, a, bound), self.node(source, b, bound));
-            return self.builder.select(chosen, a, b);
-        }
-        let then = self.arm(source, (condition, true), a, bound);
-        let otherwise = self.arm(source, (condition, false), b, bound);
-        self.builder.choose(chosen, then, otherwise)
-    }
-
-    fn arm(
-        &mut self,
-        source: &Source<'_>,
-        condition: (NodeId, bool),
-        id: NodeId,
-        bound: &Bound,
-    ) -> (Block, ValueId) {
-        let outer = self.arms;
-        self.builder.open_block();
-        self.scopes.push(HashMap::new());
-        self.conditions.push(condition);
-        self.arms = self.builder.depth();
-        let value = self.node(source, id, bound);
-        self.arms = outer;
-        self.conditions.pop();
-        self.scopes.pop();
-        (self.builder.close_block(), value)
-    }
-
-    fn reads_below(&self, source: &Source<'_>, id: NodeId) -> bool {
-        let mut stack = vec![id];
-        let mut seen = BTreeSet::from([id]);
-        while let Some(id) = stack.pop() {
-            let op = &source.body.node(id).op;
-            if matches!(op, body::Op::Read { .. }) {
-                return true;
-            }
-            stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
-        }
-        false
     }
 }

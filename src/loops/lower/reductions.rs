@@ -21,6 +21,12 @@ struct Reduction<'r, 's> {
     inner: NodeId,
 }
 
+/// How many steps a reduction over these variables takes.
+fn steps(source: &Source<'_>, vars: &[u32]) -> i64 {
+    let binders = vars.iter().map(|var| &source.body.binders[*var as usize]);
+    binders.map(|binder| (binder.hi - binder.lo).max(0)).fold(1, i64::saturating_mul)
+}
+
 impl Lowerer<'_> {
     pub(super) fn reduce(
         &mut self,
@@ -38,9 +44,7 @@ impl Lowerer<'_> {
             _ => vec![identity(function, element)],
         };
         let state: Vec<ValueId> = start.into_iter().map(|value| self.builder.number(value)).collect();
-        let lengths =
-            vars.iter().map(|var| &source.body.binders[*var as usize]).map(|var| (var.hi - var.lo).max(0));
-        let steps = lengths.fold(1i64, i64::saturating_mul);
+        let steps = steps(source, vars);
         if steps == 0 {
             return state[0];
         }
@@ -59,15 +63,27 @@ impl Lowerer<'_> {
         result
     }
 
-    /// How many operations a step takes, roughly.
+    /// How many operations a step takes, roughly: reductions inside count as if they were unrolled.
     fn weight(&self, source: &Source<'_>, inner: NodeId) -> i64 {
         let mut stack = vec![inner];
         let mut seen = BTreeSet::from([inner]);
+        let (mut operations, mut times) = (0i64, 1i64);
         while let Some(id) = stack.pop() {
-            let args = source.body.node(id).op.args();
-            stack.extend(args.into_iter().filter(|arg| seen.insert(*arg)));
+            let node = source.body.node(id);
+            operations += match &node.op {
+                body::Op::Math(function, _) => {
+                    let element = node.ty.strong().expect("bodies are resolved");
+                    self.graph.math[&(*function, element)].0.len() as i64
+                }
+                body::Op::Reduce { vars, .. } => {
+                    times = times.saturating_mul(steps(source, vars).clamp(1, MAX_UNROLLED_STEPS));
+                    1
+                }
+                _ => 1,
+            };
+            stack.extend(node.op.args().into_iter().filter(|arg| seen.insert(*arg)));
         }
-        seen.len() as i64
+        operations.saturating_mul(times)
     }
 
     /// The deepest block of the box whose variable a node depends on.

@@ -1,0 +1,61 @@
+//! Selections: a branch where the whole row agrees, else both arms and a choice per element.
+//!
+//! ```text
+//! if y > 0 then a[y, x] else b[y, x]       if v3 { load b0 … } else { load b1 … }
+//! if x > 0 then a[y, x] else b[y, x]       select v4 v5 v6, both loaded at clamped coordinates
+//! ```
+
+use super::{Bound, Lowerer, Source};
+use crate::graph::body::NodeId;
+use crate::loops::ir::{Block, ValueId};
+use std::collections::HashMap;
+
+/// Branches nest at most this deep.
+const MOST_ARMS: usize = 6;
+
+impl Lowerer<'_> {
+    pub(super) fn select(
+        &mut self,
+        source: &Source<'_>,
+        (condition, a, b): (NodeId, NodeId, NodeId),
+        bound: &Bound,
+    ) -> ValueId {
+        let chosen = self.node(source, condition, bound);
+        if let Some(value) = self.builder.constant(chosen) {
+            return self.node(source, if value.is_true() { a } else { b }, bound);
+        }
+        if !self.branches(source, chosen, (a, b)) {
+            let (a, b) = (self.node(source, a, bound), self.node(source, b, bound));
+            return self.builder.select(chosen, a, b);
+        }
+        let then = self.arm(source, (condition, true), a, bound);
+        let otherwise = self.arm(source, (condition, false), b, bound);
+        self.builder.choose(chosen, then, otherwise)[0]
+    }
+
+    /// Whether a selection becomes a branch: its condition is the same for a whole row, and an arm reads. Others compute
+    /// both arms, and so do those deep inside others, since each arm computes anew what it needs.
+    pub(super) fn branches(&self, source: &Source<'_>, condition: ValueId, (a, b): (NodeId, NodeId)) -> bool {
+        let reads = source.reads[a.index()] || source.reads[b.index()];
+        reads && self.builder.home(condition) < self.row && self.conditions.len() < MOST_ARMS
+    }
+
+    fn arm(
+        &mut self,
+        source: &Source<'_>,
+        condition: (NodeId, bool),
+        id: NodeId,
+        bound: &Bound,
+    ) -> (Block, Vec<ValueId>) {
+        let outer = self.arms;
+        self.builder.open_block();
+        self.scopes.push(HashMap::new());
+        self.conditions.push(condition);
+        self.arms = self.builder.depth();
+        let value = self.node(source, id, bound);
+        self.arms = outer;
+        self.conditions.pop();
+        self.scopes.pop();
+        (self.builder.close_block(), vec![value])
+    }
+}
