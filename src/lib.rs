@@ -16,6 +16,7 @@
 //! ```
 
 pub mod source;
+pub mod seeded;
 pub mod diagnostic;
 pub mod index;
 pub mod syntax;
