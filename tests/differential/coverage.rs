@@ -45,9 +45,9 @@ const SHAPES: [&str; 17] = [
     "implicit bounds", "chunk", "format", "recurrence 1", "recurrence 2", "recurrence with a halo",
     "recurrence first", "recurrence middle", "recurrence last",
 ];
-const READS: [&str; 9] = [
+const READS: [&str; 10] = [
     "read step", "read negative step", "read integer", "read far", "read very far", "read one element", "read whole",
-    "read negative", "read of a view",
+    "read negative", "read of a view", "read beyond implicit bounds",
 ];
 
 /// Every feature that has to turn up.

@@ -75,20 +75,26 @@ impl Gen {
     }
 
     fn int_function(&mut self, scope: &Scope, ty: Ty, depth: u32) -> Node {
-        match (self.rng.below(4), ty) {
-            (0, Ty::Strong(Element::U32)) => {
+        match (self.rng.below(5), ty) {
+            (0, Ty::Strong(_)) => {
                 self.hit("fn hash");
                 let kids = self.integers(scope, depth - 1);
                 let marks = vec!["#"; kids.len()].join(", ");
-                Node::new(ty, format!("hash({marks})"), kids)
+                let hash = Node::new(Ty::Strong(Element::U32), format!("hash({marks})"), kids);
+                self.settled(hash, ty)
             }
-            (0 | 1, Ty::Strong(Element::U32 | Element::U64)) => {
+            (1, Ty::Strong(_)) => {
                 self.hit("fn bits");
-                let float = if ty == Ty::Strong(Element::U64) { Element::F64 } else { Element::F32 };
+                let (own, float) =
+                    self.rng.pick(&[(Element::U32, Element::F32), (Element::U64, Element::F64)]);
                 let kid = self.value(scope, Ty::Strong(float), depth - 1);
-                Node::new(ty, "bits(#)", vec![kid])
+                let bits = Node::new(Ty::Strong(own), "bits(#)", vec![kid]);
+                self.settled(bits, ty)
             }
-            (0 | 1, Ty::WeakInt) => self.arg_extreme(scope, depth),
+            (0..=3, _) => {
+                let place = self.arg_extreme(scope, depth);
+                self.settled(place, ty)
+            }
             _ => {
                 self.hit("fn popcount");
                 let kid = self.value(scope, ty, depth - 1);
@@ -163,7 +169,7 @@ impl Gen {
         }
     }
 
-    /// A weak node where a node of type `ty` is wanted.
+    /// A node, cast if it is not of the strong type `ty`.
     pub(crate) fn settled(&mut self, node: Node, ty: Ty) -> Node {
         match ty {
             Ty::Strong(element) if node.ty != ty => Node::new(ty, format!("{element}(#)"), vec![node]),

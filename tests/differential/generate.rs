@@ -128,7 +128,7 @@ impl Gen {
     }
 
     fn array(&mut self, name: String, element: Element, dims: Vec<Dim>, cost: u64) -> &mut Array {
-        let mut array = Array { name, element, dims, cost, base_len: None, near_only: false };
+        let mut array = Array { name, element, dims, cost, base_len: None, near_only: false, implicit: false };
         array.base_len = array.len();
         self.arrays.push(array);
         self.arrays.last_mut().expect("just pushed")
@@ -215,29 +215,35 @@ impl Gen {
     pub(crate) fn finish(&mut self, element: Element, dims: Vec<Dim>, clauses: Vec<String>, body: Node) {
         let name = self.name("t");
         self.hit(format!("tensor of {element}"));
-        let head = format!("tensor {name}: {element}[{}]", self.marked(&dims, &clauses));
+        let head = format!("tensor {name}: {element}[{}]", dims_text(&dims));
         self.items.push(Item { head, clauses, body: Some(body) });
         let cost = self.work.max(1);
         self.array(name, element, dims, cost);
     }
 
-    /// The dimensions as text, the bounds of pointwise tensors now and then implicit.
-    fn marked(&mut self, dims: &[Dim], clauses: &[String]) -> String {
-        let windowed = clauses.iter().any(|clause| clause.starts_with("window"));
-        let bounded = dims.iter().any(|dim| dim.is_bounded() && dim.len() != Some(0));
-        if windowed || !bounded || !self.rng.chance(12) {
-            return dims_text(dims);
-        }
+    /// A pointwise tensor whose bounds are not enforced: its body must hold everywhere.
+    fn loose(&mut self) {
+        let rank = 1 + self.rng.below(2);
+        let (element, labels) = (self.element(), self.labels(rank));
         self.hit("implicit bounds");
-        let text = |dim: &Dim| match (dim.lo, dim.hi) {
-            (Some(lo), Some(hi)) => format!("{}: {lo}*..{hi}*", dim.label),
-            _ => dims_text(std::slice::from_ref(dim)),
-        };
-        dims.iter().map(text).collect::<Vec<_>>().join(", ")
+        self.hit(format!("tensor of {element}"));
+        let dims: Vec<Dim> = labels.iter().map(|label| self.bounded_dim(label)).collect();
+        let endless: Vec<Dim> = labels.iter().map(|label| Dim::endless(label)).collect();
+        let scope = Scope { vars: vars(&endless), ..Scope::default() };
+        let body = self.value(&scope, Ty::Strong(element.computed()), 3);
+        let bounds = |dim: &Dim| Some(format!("{}: {}*..{}*", dim.label, dim.lo?, dim.hi?));
+        let text: Vec<String> = dims.iter().filter_map(bounds).collect();
+        let name = self.name("t");
+        self.item(format!("tensor {name}: {element}[{}]", text.join(", ")), Some(body));
+        let cost = self.work.max(1);
+        self.array(name, element, dims, cost).implicit = true;
     }
 
     fn pointwise(&mut self) {
         self.hit("tensor pointwise");
+        if self.rng.chance(7) {
+            return self.loose();
+        }
         let (element, dims) = (self.element(), self.dims(4));
         let scope = Scope { vars: vars(&dims), ..Scope::default() };
         let mut ty = Ty::Strong(element.computed());
@@ -245,7 +251,7 @@ impl Gen {
             self.hit("weak body");
             ty = if element.is_float() { Ty::WeakFloat } else { Ty::WeakInt };
         }
-        let depth = 1 + self.rng.below(4) as u32;
+        let depth = 2 + self.rng.below(4) as u32;
         let body = self.value(&scope, ty, depth);
         let clauses = self.storage(element, &dims);
         self.finish(element, dims, clauses, body);
@@ -261,7 +267,11 @@ impl Gen {
             dims = labels.iter().map(|label| Dim::endless(label)).collect();
         }
         let (along, reach) = (self.rng.below(rank), self.rng.within(1, 2));
-        let place = if along == 0 { "first" } else { if along + 1 == rank { "last" } else { "middle" } };
+        let place = match along {
+            0 => "first",
+            _ if along + 1 == rank => "last",
+            _ => "middle",
+        };
         self.hit(format!("recurrence {place}"));
         self.hit(format!("recurrence {reach}"));
         let (lo, steps) = (self.rng.within(-2, 2), self.rng.within(2, 6));
@@ -280,6 +290,7 @@ impl Gen {
             cost: 1,
             base_len: None,
             near_only: false,
+            implicit: false,
         };
         let back = Some(Back { array: own, dim: along, reach });
         let scope = Scope { back, ..start_scope };
@@ -300,7 +311,7 @@ impl Gen {
         let count = 1 + self.rng.below(3);
         let (text, view) = self.chain(&array, count, &OPS);
         self.hit("view item");
-        let name = self.name("u");
+        let name = self.name("s");
         self.item(format!("view {name} = {text}"), None);
         self.arrays.push(Array { name, ..view });
     }

@@ -12,7 +12,7 @@ impl Gen {
         let count = self.arrays.len();
         let at = count - 1 - if self.rng.chance(60) { 0 } else { self.rng.below(count) };
         let array = self.arrays[at].clone();
-        if array.name.starts_with('u') {
+        if array.name.starts_with('s') {
             self.hit("read of a view");
         }
         let affordable = ((MOST_COST / array.cost.max(1)) as i64).clamp(1, MOST_ELEMENTS);
@@ -26,7 +26,7 @@ impl Gen {
             self.hit("read one element");
         }
         let entries = self.entries(&array, if one { 1 } else { room });
-        if entries.is_empty() { array.name } else { format!("{}[{}]", array.name, entries.join(", ")) }
+        format!("{}[{}]", array.name, entries.join(", "))
     }
 
     fn entries(&mut self, array: &Array, room: i64) -> Vec<String> {
@@ -34,6 +34,7 @@ impl Gen {
         let near = array.near_only;
         let mut entries = Vec::new();
         for (at, dim) in array.dims.iter().enumerate() {
+            let dim = &self.reachable(array, dim);
             let left = (array.dims.len() - at) as u32;
             let fair = (1..).find(|n: &i64| n.pow(left) >= rest).unwrap_or(1);
             let most = if self.rng.chance(25) { rest } else { fair.max(1) };
@@ -44,12 +45,21 @@ impl Gen {
         entries
     }
 
+    /// What a slice may ask for: more than there is where bounds are implicit.
+    fn reachable(&mut self, array: &Array, dim: &Dim) -> Dim {
+        if !array.implicit || !array.name.starts_with('t') {
+            return dim.clone();
+        }
+        self.hit("read beyond implicit bounds");
+        Dim { lo: dim.lo.map(|lo| lo - 5), hi: dim.hi.map(|hi| hi + 5), ..dim.clone() }
+    }
+
     /// One entry of a slice, at most `most` long, and its length.
     fn entry(&mut self, dim: &Dim, most: i64, near: bool) -> (String, i64) {
         if dim.len() == Some(0) {
             return (":".to_owned(), 0);
         }
-        let (lo, hi) = self.range(dim, near);
+        let (lo, hi) = self.range(dim, most, near);
         if self.rng.chance(15) {
             self.hit("read integer");
             return (self.rng.within(lo, hi - 1).to_string(), 1);
@@ -81,7 +91,7 @@ impl Gen {
     }
 
     /// Where to read along a dimension: its own bounds, or somewhere on an endless one.
-    fn range(&mut self, dim: &Dim, near: bool) -> (i64, i64) {
+    fn range(&mut self, dim: &Dim, most: i64, near: bool) -> (i64, i64) {
         let far = if near { 0 } else { self.rng.below(10) };
         let sign = self.rng.pick(&[-1, 1]);
         let away = match (dim.lo, dim.hi) {
@@ -96,12 +106,13 @@ impl Gen {
             }
             (_, _) => 0,
         };
+        let span = 5 * most + 10;
         let jitter = if away == 0 { 0 } else { self.rng.within(0, 99) };
         match (dim.lo, dim.hi) {
             (Some(lo), None) if near => (lo, lo + 8),
-            (Some(lo), None) => (lo + away + jitter, lo + away + jitter + 2500),
-            (None, Some(hi)) => (hi - away - jitter - 2500, hi - away - jitter),
-            (_, _) => (sign * (away + jitter) - 20, sign * (away + jitter) + 2500),
+            (Some(lo), None) => (lo + away + jitter, lo + away + jitter + span),
+            (None, Some(hi)) => (hi - away - jitter - span, hi - away - jitter),
+            (_, _) => (sign * (away + jitter) - 15, sign * (away + jitter) + span),
         }
     }
 }

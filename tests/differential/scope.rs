@@ -24,8 +24,10 @@ pub(crate) struct Array {
     pub cost: u64,
     /// Elements of the base, if it has an end.
     pub base_len: Option<i64>,
-    /// Coordinates beyond this would recurse too deeply.
+    /// Far coordinates would recurse too deeply.
     pub near_only: bool,
+    /// Slices may go beyond its bounds.
+    pub implicit: bool,
 }
 
 /// A coordinate: a label, a local coordinate, a variable of a reduction.
@@ -170,7 +172,8 @@ impl Gen {
     }
 
     pub(crate) fn element(&mut self) -> Element {
-        self.rng.pick(&Element::ALL)
+        const FLOATS: [Element; 3] = [Element::F16, Element::F32, Element::F64];
+        if self.rng.chance(25) { self.rng.pick(&FLOATS) } else { self.rng.pick(&Element::ALL) }
     }
 
     /// A number type that values are computed in.

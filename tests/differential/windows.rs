@@ -199,7 +199,7 @@ impl Gen {
             }
         }
         let ty = Ty::Strong(element.computed());
-        let depth = 1 + self.rng.below(3) as u32;
+        let depth = 2 + self.rng.below(3) as u32;
         let body = self.value(&scope, ty, depth);
         let Some(take) = scope.takes.first().cloned() else { return body };
         let read = self.read(&scope, &take, 1);
@@ -229,7 +229,7 @@ impl Gen {
         let cells: i64 = along.iter().map(|a| a.size).product();
         let cost = (taken / cells.max(1) as u64 + 2).min(MOST_WORK);
         let mut array =
-            Array { name: tensor, element, dims, cost, base_len: None, near_only: false };
+            Array { name: tensor, element, dims, cost, base_len: None, near_only: false, implicit: false };
         array.base_len = array.len();
         self.arrays.push(array);
     }
