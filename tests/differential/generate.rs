@@ -128,7 +128,7 @@ impl Gen {
     }
 
     fn array(&mut self, name: String, element: Element, dims: Vec<Dim>, cost: u64) -> &mut Array {
-        let mut array = Array { name, element, dims, cost, base_len: None, near_only: false, implicit: false };
+        let mut array = Array { name, element, dims, cost, base_len: None, near_only: false, implicit: false, indexed: false };
         array.base_len = array.len();
         self.arrays.push(array);
         self.arrays.last_mut().expect("just pushed")
@@ -291,6 +291,7 @@ impl Gen {
             base_len: None,
             near_only: false,
             implicit: false,
+            indexed: false,
         };
         let back = Some(Back { array: own, dim: along, reach });
         let scope = Scope { back, ..start_scope };

@@ -34,7 +34,7 @@ mod windows;
 use campaign::{Campaign, on_large_stack};
 use generate::generate;
 use rng::Rng;
-use runner::{Answer, Case, Reference, Runner, Shuffled};
+use runner::{Answer, Case, Probe, Reference, Runner, Shuffled};
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -49,7 +49,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The interpreter and what is held against it. A new engine goes here, once per way of running it.
 fn runners(seed: u64) -> Vec<Box<dyn Runner>> {
-    vec![Box::new(Reference), Box::new(Shuffled { rng: Rng::new(seed) })]
+    vec![Box::new(Reference), Box::new(Shuffled { rng: Rng::new(seed) }), Box::new(Probe)]
 }
 
 /// `ITP_DIFF_SEEDS`, or the usual ones.

@@ -18,6 +18,8 @@ pub(crate) struct Case {
     pub program: Program,
     pub sources: Sources,
     pub world: World,
+    text: String,
+    seed: u64,
 }
 
 /// What a read gave: little-endian elements in row-major order.
@@ -42,7 +44,7 @@ pub(crate) fn case(text: &str, seed: u64) -> Result<Case, Vec<Diagnostic>> {
     let program = compile(&mut sources, root, &NoFiles, &Options::default(), &mut diagnostics);
     let Some(program) = program else { return Err(diagnostics.into_sorted()) };
     let world = World::new(&program.graph, seed);
-    Ok(Case { program, sources, world })
+    Ok(Case { program, sources, world, text: text.to_owned(), seed })
 }
 
 /// The view that a slice asks for.
@@ -149,5 +151,34 @@ impl Runner for Shuffled {
             }
         }
         Ok(Answer { element: view.element, shape: shape(&view), bytes: all })
+    }
+}
+
+/// The interpreter again, but what a slice means is worked out by the compiler: a tensor reads it element by element.
+pub(crate) struct Probe;
+
+impl Runner for Probe {
+    fn name(&self) -> String {
+        "interpreter, through a tensor that reads the slice".to_owned()
+    }
+
+    fn read(&mut self, asked: &mut Case, slice: &str) -> Result<Answer, String> {
+        let view = view(asked, slice).map_err(refused)?;
+        let ranges: Vec<_> = view.domain().dims().iter().map(|dim| dim.interval).collect();
+        let names: Vec<String> = (0..ranges.len()).map(|at| format!("at{at}")).collect();
+        let dims = names.iter().zip(&ranges).map(|(name, range)| {
+            let lo = range.first();
+            format!("{name}: {lo}..{}", lo + range.len().unwrap_or(0))
+        });
+        let dims = dims.collect::<Vec<_>>().join(", ");
+        let probe = format!(
+            "{}view probed = {slice}\ntensor probe: {}[{dims}] = probed[{}]\n",
+            asked.text,
+            view.element,
+            names.join(", ")
+        );
+        let mut case = case(&probe, asked.seed).map_err(refused)?;
+        let whole = format!("probe[{}]", vec![":"; names.len()].join(", "));
+        Reference.read(&mut case, &whole)
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Array {
     pub near_only: bool,
     /// Slices may go beyond its bounds.
     pub implicit: bool,
+    /// Some dimension picks from a list.
+    pub indexed: bool,
 }
 
 /// A coordinate: a label, a local coordinate, a variable of a reduction.

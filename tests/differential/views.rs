@@ -222,7 +222,7 @@ impl Gen {
         let places = self.places(&a.dims[at].clone(), count);
         let mut dims = a.dims.clone();
         dims[at] = Dim::new("_", 0, count as i64);
-        Some((format!(".oindex({{{}: [{}]}})", dim_name(a, at), list(&places)), with(a, dims)))
+        Some((format!(".oindex({{{}: [{}]}})", dim_name(a, at), list(&places)), picked(a, dims)))
     }
 
     fn vindex(&mut self, a: &Array) -> Step {
@@ -235,12 +235,12 @@ impl Gen {
         let dims = first.chain(rest.map(|(_, dim)| dim.clone())).collect();
         let (x, y) = (dim_name(a, p), dim_name(a, q));
         let text = format!(".vindex({{{x}: [{}], {y}: [{}]}}, {label})", list(&one), list(&two));
-        Some((text, with(a, dims)))
+        Some((text, picked(a, dims)))
     }
 
     fn implicit(&mut self, a: &Array) -> Step {
         let at = self.rng.below(a.dims.len());
-        Some((format!(".implicit([{}])", dim_name(a, at)), a.clone()))
+        (!a.indexed).then(|| (format!(".implicit([{}])", dim_name(a, at)), a.clone()))
     }
 
     /// Sizes whose product is `count`.
@@ -395,6 +395,11 @@ fn squeeze(a: &Array) -> Step {
 
 fn with(a: &Array, dims: Vec<Dim>) -> Array {
     Array { dims, ..a.clone() }
+}
+
+/// Lists stay explicit, so such a view has its own rules.
+fn picked(a: &Array, dims: Vec<Dim>) -> Array {
+    Array { dims, indexed: true, ..a.clone() }
 }
 
 fn from_zero(sizes: &[i64]) -> Vec<Dim> {
