@@ -10,7 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// What became of a script.
 pub(crate) enum Outcome {
     /// All runners agree on all reads; how many reads all of them refused.
-    Same { refused: Vec<String> },
+    Same {
+        refused: Vec<String>,
+    },
     /// The checker does not take the script.
     Rejected(Vec<Diagnostic>),
     Different(Difference),

@@ -173,7 +173,7 @@ impl Gen {
                 let free = self.one_remainder(scope);
                 Node::new(INT, format!("({lo}) + (#) % {}", hi - lo), vec![free])
             }
-            3 if depth > 0 => self.from_data(scope, lo, hi - 1, depth),
+            3 if depth > 0 => self.data_coord(scope, lo, hi - 1, depth),
             _ => {
                 self.hit("clamped coordinate");
                 let free = self.free_coord(scope, depth);
@@ -190,7 +190,7 @@ impl Gen {
     }
 
     /// A coordinate that depends on data, held between `lo` and `hi`.
-    fn from_data(&mut self, scope: &Scope, lo: i64, hi: i64, depth: u32) -> Node {
+    fn data_coord(&mut self, scope: &Scope, lo: i64, hi: i64, depth: u32) -> Node {
         self.hit("coordinate from data");
         let ty = Ty::Strong(self.number_type());
         let data = self.value(scope, ty, depth - 1);
@@ -238,7 +238,7 @@ impl Gen {
                 Node::new(INT, format!("# {op} #"), vec![kid, other])
             }
             10 if depth > 0 => {
-                let data = self.from_data(scope, -3, 3, depth);
+                let data = self.data_coord(scope, -3, 3, depth);
                 let data = Node::new(Ty::Strong(Element::I64), "i64(#)", vec![data]);
                 Node::new(Ty::Strong(Element::I64), "# + #", vec![kid, data])
             }

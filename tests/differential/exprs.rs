@@ -9,7 +9,8 @@ const INTEGER_ONLY: [&str; 6] = ["&", "|", "^", "<<", ">>", "**"];
 const COMPARISONS: [&str; 6] = ["==", "!=", "<", "<=", ">", ">="];
 const ROUNDINGS: [&str; 6] = ["floor", "ceil", "round", "trunc", "fract", "sqrt"];
 pub(crate) const MATH: [&str; 14] = [
-    "rsqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
+    "rsqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+    "tanh",
 ];
 pub(crate) const MATH2: [&str; 3] = ["pow", "atan2", "hypot"];
 
@@ -71,7 +72,11 @@ impl Gen {
 
     /// What only integers or only floats have.
     fn specific(&mut self, scope: &Scope, ty: Ty, depth: u32) -> Node {
-        if ty.is_float() { self.float_function(scope, ty, depth) } else { self.int_function(scope, ty, depth) }
+        if ty.is_float() {
+            self.float_function(scope, ty, depth)
+        } else {
+            self.int_function(scope, ty, depth)
+        }
     }
 
     fn int_function(&mut self, scope: &Scope, ty: Ty, depth: u32) -> Node {

@@ -7,7 +7,8 @@ use crate::views::OPS;
 use itp::graph::types::{Element, Ty};
 
 const LABELS: [&str; 4] = ["y", "x", "z", "w"];
-const LEVELS: [&str; 6] = ["dense", "sparse_list", "sparse_dict", "sparse_bytemap", "run_list", "sparse_band"];
+const LEVELS: [&str; 6] =
+    ["dense", "sparse_list", "sparse_dict", "sparse_bytemap", "run_list", "sparse_band"];
 
 /// The script of a seed and what it uses.
 pub(crate) fn generate(seed: u64) -> (Script, Features) {
@@ -99,7 +100,8 @@ impl Gen {
     fn typed_function(&mut self, name: String) {
         let element = self.number_type();
         let ty = Ty::Strong(element);
-        let lets = vec![("a".to_owned(), ty), ("b".to_owned(), ty), ("n".to_owned(), Ty::Strong(Element::I64))];
+        let lets =
+            vec![("a".to_owned(), ty), ("b".to_owned(), ty), ("n".to_owned(), Ty::Strong(Element::I64))];
         let body = self.value(&Scope { closed: true, lets, ..Scope::default() }, ty, 2);
         self.item(format!("fn {name}(a: {element}, b: {element}, n: i64 = 3) -> {element}"), Some(body));
         self.functions.push(Function { name, types: vec![element], arity: 2 });
@@ -128,7 +130,16 @@ impl Gen {
     }
 
     fn array(&mut self, name: String, element: Element, dims: Vec<Dim>, cost: u64) -> &mut Array {
-        let mut array = Array { name, element, dims, cost, base_len: None, near_only: false, implicit: false, indexed: false };
+        let mut array = Array {
+            name,
+            element,
+            dims,
+            cost,
+            base_len: None,
+            near_only: false,
+            implicit: false,
+            indexed: false,
+        };
         array.base_len = array.len();
         self.arrays.push(array);
         self.arrays.last_mut().expect("just pushed")

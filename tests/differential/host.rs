@@ -12,8 +12,15 @@ pub(crate) const FUNCTIONS: [&str; 4] = ["ramp", "first", "reversed", "total"];
 
 /// Data for every input of a graph; one that is another's by name is the same in every script of a seed.
 pub(crate) struct World {
-    /// By tensor: lowest corner, sizes, elements in row-major order.
-    inputs: Vec<Option<(Vec<i64>, Vec<i64>, Vec<Scalar>)>>,
+    /// By tensor.
+    inputs: Vec<Option<Data>>,
+}
+
+/// The elements of an input in row-major order, the first one at its lowest corner.
+struct Data {
+    corner: Vec<i64>,
+    sizes: Vec<i64>,
+    elements: Vec<Scalar>,
 }
 
 impl World {
@@ -25,8 +32,8 @@ impl World {
             let name: u64 = tensor.name.bytes().fold(seed, |all, byte| all * 31 + u64::from(byte));
             let mut rng = Rng::new(name);
             let count: i64 = sizes.iter().product();
-            let data = (0..count).map(|_| datum(&mut rng, tensor.element)).collect();
-            Some((dims().map(|range| range.first()).collect(), sizes, data))
+            let elements = (0..count).map(|_| datum(&mut rng, tensor.element)).collect();
+            Some(Data { corner: dims().map(|range| range.first()).collect(), sizes, elements })
         });
         World { inputs: inputs.collect() }
     }
@@ -69,16 +76,15 @@ fn datum(rng: &mut Rng, element: Element) -> Scalar {
 
 impl Host for World {
     fn input(&self, tensor: TensorId, coords: &[i64]) -> Result<Scalar, String> {
-        let (corner, sizes, data) =
-            self.inputs.get(tensor.index()).and_then(Option::as_ref).ok_or("not an input")?;
+        let data = self.inputs.get(tensor.index()).and_then(Option::as_ref).ok_or("not an input")?;
         let mut at = 0;
-        for ((coord, corner), size) in coords.iter().zip(corner).zip(sizes) {
+        for ((coord, corner), size) in coords.iter().zip(&data.corner).zip(&data.sizes) {
             if !(0..*size).contains(&(coord - corner)) {
                 return Err(format!("an input is read at {coords:?}, outside of {corner}.."));
             }
             at = at * size + coord - corner;
         }
-        Ok(data[at as usize])
+        Ok(data.elements[at as usize])
     }
 
     fn call(

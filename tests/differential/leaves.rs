@@ -5,8 +5,8 @@ use crate::tree::Node;
 use itp::graph::types::{Element, Ty};
 
 const FLOATS: [&str; 16] = [
-    "0.0", "1.0", "0.5", "-0.0", "2.0", "-1.5", "3.25", "0.1", "-7.3", "100.0", "1e-3", "1e30", "1e-40", "inf",
-    "-inf", "65519.0",
+    "0.0", "1.0", "0.5", "-0.0", "2.0", "-1.5", "3.25", "0.1", "-7.3", "100.0", "1e-3", "1e30", "1e-40",
+    "inf", "-inf", "65519.0",
 ];
 
 /// Calls that give a float from places; `Y`, `X` stand for floats, `N` for an integer.
@@ -69,7 +69,8 @@ impl Gen {
         }
         if self.rng.chance(10) {
             self.hit("wide literal");
-            let wide = self.rng.pick(&["0x7fffffff", "0x80000000", "0xffffffffffffffff", "1_000_000", "65535"]);
+            let wide =
+                self.rng.pick(&["0x7fffffff", "0x80000000", "0xffffffffffffffff", "1_000_000", "65535"]);
             return Node::leaf(Ty::WeakInt, wide);
         }
         Node::int(self.rng.within(-9, 20))

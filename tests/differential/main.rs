@@ -9,7 +9,12 @@
 //! [`generate`] makes a script from a seed, [`runner`] says what an engine has to offer, [`compare`] finds the first
 //! difference, [`mod@shrink`] makes the script that shows it small, [`coverage`] counts what the scripts used.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs, reason = "a test that cannot go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    missing_docs,
+    reason = "a test that cannot go on has failed"
+)]
 
 mod campaign;
 mod compare;
@@ -18,6 +23,7 @@ mod coverage;
 mod exprs;
 mod generate;
 mod host;
+mod kernels;
 mod leaves;
 mod mutants;
 mod reads;
@@ -33,6 +39,7 @@ mod windows;
 
 use campaign::{Campaign, on_large_stack};
 use generate::generate;
+use kernels::Kernels;
 use rng::Rng;
 use runner::{Answer, Case, Probe, Reference, Runner, Shuffled};
 use std::ops::Range;
@@ -49,7 +56,7 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The interpreter and what is held against it. A new engine goes here, once per way of running it.
 fn runners(seed: u64) -> Vec<Box<dyn Runner>> {
-    vec![Box::new(Reference), Box::new(Shuffled { rng: Rng::new(seed) }), Box::new(Probe)]
+    vec![Box::new(Reference), Box::new(Shuffled { rng: Rng::new(seed) }), Box::new(Probe), Box::new(Kernels)]
 }
 
 /// `ITP_DIFF_SEEDS`, or the usual ones.

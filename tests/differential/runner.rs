@@ -55,7 +55,11 @@ pub(crate) fn view(case: &mut Case, slice: &str) -> Result<Arc<View>, Vec<Diagno
 }
 
 fn refused(problems: Vec<Diagnostic>) -> String {
-    problems.iter().map(|problem| format!("{}: {}", problem.code, problem.message)).collect::<Vec<_>>().join("; ")
+    problems
+        .iter()
+        .map(|problem| format!("{}: {}", problem.code, problem.message))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// Every point of a view, the last coordinate fastest.
@@ -63,8 +67,9 @@ pub(crate) fn points(view: &View) -> Vec<Vec<i64>> {
     let mut points = vec![Vec::new()];
     for dim in view.domain().dims() {
         let (lo, len) = (dim.interval.first(), dim.interval.len().unwrap_or(0));
-        let longer =
-            points.iter().flat_map(|point: &Vec<i64>| (0..len).map(move |at| [&point[..], &[lo + at]].concat()));
+        let longer = points
+            .iter()
+            .flat_map(|point: &Vec<i64>| (0..len).map(move |at| [&point[..], &[lo + at]].concat()));
         points = longer.collect();
     }
     points

@@ -11,7 +11,8 @@ const MOST_SEEDS: u64 = 5000;
 /// The first seed whose script shows the bug.
 fn found_by(bug: Bug) -> Option<u64> {
     seeded::activate(Some(bug));
-    let found = (0..MOST_SEEDS).find(|seed| differs(&generate(*seed).0, *seed, &mut runners(*seed)).is_some());
+    let found =
+        (0..MOST_SEEDS).find(|seed| differs(&generate(*seed).0, *seed, &mut runners(*seed)).is_some());
     seeded::activate(None);
     found
 }

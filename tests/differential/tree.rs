@@ -111,7 +111,8 @@ impl Script {
 
     /// How much there is to understand.
     pub(crate) fn size(&self) -> usize {
-        let items = self.items.iter().map(|item| 5 + item.clauses.len() + item.body.as_ref().map_or(0, Node::size));
+        let items =
+            self.items.iter().map(|item| 5 + item.clauses.len() + item.body.as_ref().map_or(0, Node::size));
         items.sum::<usize>() + 5 * self.reads.len()
     }
 }

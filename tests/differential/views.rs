@@ -10,9 +10,31 @@ type Step = Option<(String, Array)>;
 const MOST: i64 = 400;
 
 pub(crate) const OPS: [&str; 25] = [
-    "slice", "translate_by", "translate_to", "stride", "label", "permute", "diagonal", "add_dim", "at", "oindex",
-    "vindex", "implicit", "reshape", "flatten", "expand", "shrink", "flip", "pad", "squeeze", "as_strided",
-    "clamp", "wrap", "mirror", "reflect", "fill",
+    "slice",
+    "translate_by",
+    "translate_to",
+    "stride",
+    "label",
+    "permute",
+    "diagonal",
+    "add_dim",
+    "at",
+    "oindex",
+    "vindex",
+    "implicit",
+    "reshape",
+    "flatten",
+    "expand",
+    "shrink",
+    "flip",
+    "pad",
+    "squeeze",
+    "as_strided",
+    "clamp",
+    "wrap",
+    "mirror",
+    "reflect",
+    "fill",
 ];
 
 /// Ops through which every element stands once and nothing is folded.
@@ -94,7 +116,8 @@ impl Gen {
     fn slice(&mut self, a: &Array) -> Step {
         let (mut texts, mut dims) = (Vec::new(), Vec::new());
         for dim in &a.dims {
-            let bounds = if dim.len() == Some(0) { None } else { Some((self.place(dim), self.place(dim) + 1)) };
+            let bounds =
+                if dim.len() == Some(0) { None } else { Some((self.place(dim), self.place(dim) + 1)) };
             match (self.rng.below(4), bounds) {
                 (0, Some((at, _))) => texts.push(at.to_string()),
                 (1, Some((from, to))) if from < to => {
@@ -190,7 +213,8 @@ impl Gen {
             return None;
         }
         let rest = a.dims.iter().enumerate().filter(|(at, _)| *at != p && *at != q);
-        let dims = std::iter::once(Dim { label: label.clone(), lo, hi }).chain(rest.map(|(_, dim)| dim.clone()));
+        let dims =
+            std::iter::once(Dim { label: label.clone(), lo, hi }).chain(rest.map(|(_, dim)| dim.clone()));
         let text = format!(".diagonal([{}, {}], {label})", dim_name(a, p), dim_name(a, q));
         Some((text, with(a, dims.collect())))
     }

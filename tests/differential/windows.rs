@@ -228,8 +228,16 @@ impl Gen {
         let taken: u64 = takes.iter().map(|take| take.len().unwrap_or(1) as u64 * take.cost).sum();
         let cells: i64 = along.iter().map(|a| a.size).product();
         let cost = (taken / cells.max(1) as u64 + 2).min(MOST_WORK);
-        let mut array =
-            Array { name: tensor, element, dims, cost, base_len: None, near_only: false, implicit: false, indexed: false };
+        let mut array = Array {
+            name: tensor,
+            element,
+            dims,
+            cost,
+            base_len: None,
+            near_only: false,
+            implicit: false,
+            indexed: false,
+        };
         array.base_len = array.len();
         self.arrays.push(array);
     }
