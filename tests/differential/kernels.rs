@@ -11,31 +11,54 @@ use crate::runner::{Answer, Case, Reference, Runner, points, view};
 use itp::graph::body::TensorId;
 use itp::graph::scalar::{Scalar, UnaryFn, unary};
 use itp::graph::types::Element;
-use itp::graph::{BlendKind, TensorKind};
+use itp::graph::{BlendKind, TensorKind, Windowed};
 use itp::index::Interval;
 use itp::interp::Interp;
 use itp::loops::execute::{execute, read_element, write_element};
-use itp::loops::lower::{Lowered, lower};
+use itp::loops::ir::Kernel;
+use itp::loops::lower::lower;
 use itp::loops::verify::verify;
 
-/// Elements per tensor that are looked at, and elements of a buffer, at the most.
+/// Pieces of a tensor that are looked at, and elements of a buffer, at the most.
 const MOST_CHECKED: usize = 40;
-const MOST_BUFFERED: i64 = 100_000;
+const MOST_BUFFERED: i64 = 20_000;
 
-/// The lowering of bodies and the meaning of kernels.
-pub(crate) struct Kernels;
+/// What runs kernels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Back {
+    Execute,
+    #[cfg(feature = "jit")]
+    Jit,
+}
+
+/// The lowering of bodies and a back end for the kernels.
+pub(crate) struct Kernels {
+    pub back: Back,
+    /// Elements that were compared so far.
+    pub checked: usize,
+}
 
 /// What the interpreter knows of a tensor, as a buffer.
 struct Buffer {
-    /// Lowest corner and sizes.
     corner: Vec<i64>,
     sizes: Vec<i64>,
     bytes: Vec<u8>,
 }
 
+/// A kernel that is ready to run.
+struct Machine {
+    kernel: Kernel,
+    /// Corner and sizes of each source.
+    places: Vec<(Vec<i64>, Vec<i64>)>,
+    /// The sources, and last what is written.
+    buffers: Vec<Vec<u8>>,
+    #[cfg(feature = "jit")]
+    code: Option<itp::jit::Module>,
+}
+
 impl Runner for Kernels {
     fn name(&self) -> String {
-        "kernels, one by one".to_owned()
+        format!("kernels one by one, {:?}", self.back)
     }
 
     fn read(&mut self, case: &mut Case, slice: &str) -> Result<Answer, String> {
@@ -47,34 +70,103 @@ impl Runner for Kernels {
         }
         let known: Vec<_> = graph.iter().map(|(id, _)| interp.asked_for(id)).collect();
         for (id, _) in graph.iter() {
-            check(case, &mut interp, id, &known)?;
+            self.check(case, &mut interp, id, &known)?;
         }
         Reference.read(case, slice)
     }
 }
 
-/// Runs the kernel of one tensor where its elements are known.
-fn check<'g>(
+impl Kernels {
+    /// Runs the kernel of one tensor where its elements are known.
+    fn check<'g>(
+        &mut self,
+        case: &'g Case,
+        interp: &mut Interp<'g>,
+        id: TensorId,
+        known: &[Vec<Vec<i64>>],
+    ) -> Result<(), String> {
+        let tensor = case.program.graph.tensor(id);
+        let Some(mut machine) = machine(case, interp, id, known, self.back)? else { return Ok(()) };
+        let windowed = match &tensor.kind {
+            TensorKind::Windowed(windowed) => Some(windowed),
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => None,
+        };
+        let pieces = pieces(&known[id.index()], if windowed.is_some() { 1 } else { 64 });
+        for (start, len) in pieces.iter().step_by(pieces.len().div_ceil(MOST_CHECKED).max(1)) {
+            let found = match windowed {
+                None => machine.row(tensor.element, start, *len)?,
+                Some(windowed) => {
+                    let numbers = numbers(windowed, tensor.domain.dims(), start)?;
+                    let Some(numbers) = numbers else { return Ok(()) };
+                    vec![machine.blended(tensor.element, windowed, start, &numbers)?]
+                }
+            };
+            for (at, found) in found.into_iter().enumerate() {
+                let mut coords = start.clone();
+                coords.iter_mut().last().into_iter().for_each(|last| *last += at as i64);
+                let right = interp.element(id, &coords)?;
+                self.checked += 1;
+                if found != right {
+                    let name = &tensor.name;
+                    return Err(format!(
+                        "the kernel of `{name}` at {coords:?} gives {found:?}, not {right:?}"
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Elements that follow each other along the last dimension: the first one and how many.
+fn pieces(known: &[Vec<i64>], most: i64) -> Vec<(Vec<i64>, i64)> {
+    let mut pieces: Vec<(Vec<i64>, i64)> = Vec::new();
+    for coords in known {
+        if let (Some((start, len)), Some(at)) = (pieces.last_mut(), coords.last())
+            && start[..start.len() - 1] == coords[..coords.len() - 1]
+            && start.last().map(|first| first + *len) == Some(*at)
+            && *len < most
+        {
+            *len += 1;
+        } else {
+            pieces.push((coords.clone(), 1));
+        }
+    }
+    pieces
+}
+
+/// The kernel of a tensor with its sources filled; `None` if it has none, or they are too large.
+fn machine<'g>(
     case: &'g Case,
     interp: &mut Interp<'g>,
     id: TensorId,
     known: &[Vec<Vec<i64>>],
-) -> Result<(), String> {
+    back: Back,
+) -> Result<Option<Machine>, String> {
     let graph = &case.program.graph;
-    let Some(lowered) = lower(graph, id, &case.program.accesses.tensors[id.index()]) else { return Ok(()) };
+    if known[id.index()].is_empty() {
+        return Ok(None);
+    }
+    let Some(lowered) = lower(graph, id, &case.program.accesses.tensors[id.index()]) else { return Ok(None) };
     verify(&lowered.kernel)?;
     let sources = lowered.sources.iter().map(|source| buffer(case, interp, *source, &known[source.index()]));
-    let Some(sources) = sources.collect::<Result<Option<Vec<Buffer>>, String>>()? else { return Ok(()) };
-    let step = known[id.index()].len().div_ceil(MOST_CHECKED).max(1);
-    for coords in known[id.index()].iter().step_by(step) {
-        let right = interp.element(id, coords)?;
-        let Some(found) = run(case, id, &lowered, &sources, coords)? else { return Ok(()) };
-        if found != right {
-            let name = &graph.tensor(id).name;
-            return Err(format!("the kernel of `{name}` at {coords:?} gives {found:?}, not {right:?}"));
-        }
-    }
-    Ok(())
+    let Some(sources) = sources.collect::<Result<Option<Vec<Buffer>>, String>>()? else { return Ok(None) };
+    let (places, mut buffers): (Vec<_>, Vec<_>) =
+        sources.into_iter().map(|source| ((source.corner, source.sizes), source.bytes)).unzip();
+    buffers.push(Vec::new());
+    Ok(Some(Machine {
+        #[cfg(feature = "jit")]
+        code: match back {
+            Back::Execute => None,
+            Back::Jit => Some(itp::jit::compile(
+                std::slice::from_ref(&lowered.kernel),
+                &itp::jit::JitOptions::default(),
+            )?),
+        },
+        kernel: lowered.kernel,
+        places,
+        buffers,
+    }))
 }
 
 /// The box around the known elements; what else lies in it is 0. `None` if that is too much.
@@ -104,22 +196,13 @@ fn buffer<'g>(
     Ok(Some(Buffer { corner, sizes, bytes }))
 }
 
-/// One element by its kernel, with all its windows; `None` for a mean, which kernels only sum up.
-fn run(
-    case: &Case,
-    id: TensorId,
-    lowered: &Lowered,
-    sources: &[Buffer],
+/// The windows that count for one element; `None` for a mean, which kernels only sum up.
+fn numbers(
+    windowed: &Windowed,
+    dims: &[itp::index::Dim],
     coords: &[i64],
-) -> Result<Option<Scalar>, String> {
-    let tensor = case.program.graph.tensor(id);
-    let mut buffers: Vec<Vec<u8>> = sources.iter().map(|source| source.bytes.clone()).collect();
-    let TensorKind::Windowed(windowed) = &tensor.kind else {
-        buffers.push(vec![0; tensor.element.bytes() as usize]);
-        execute(&lowered.kernel, &arguments(sources, coords, &[]), &mut buffers)?;
-        return Ok(buffers.last().map(|out| read_element(tensor.element, out)));
-    };
-    let dims = windowed.windows.dims.iter().zip(tensor.domain.dims()).zip(coords);
+) -> Result<Option<Vec<Vec<i64>>>, String> {
+    let dims = windowed.windows.dims.iter().zip(dims).zip(coords);
     let covering = dims.map(|((window, dim), coord)| {
         let inside = window.inside(dim.interval).map_err(|error| error.to_string())?;
         Ok(window.covering(*coord).map_err(|error| error.to_string())?.intersect(inside))
@@ -131,29 +214,70 @@ fn run(
         BlendKind::Last => _ = numbers.drain(..numbers.len().saturating_sub(1)),
         BlendKind::Sum | BlendKind::Product | BlendKind::Min | BlendKind::Max | BlendKind::Custom(_) => {}
     }
-    let stored = tensor.element.computed();
-    buffers.push(vec![0; stored.bytes() as usize]);
-    let out = buffers.len() - 1;
-    write_element(stored, windowed.blend.init, &mut buffers[out]);
-    for number in numbers {
-        execute(&lowered.kernel, &arguments(sources, coords, &number), &mut buffers)?;
-    }
-    let value = read_element(stored, &buffers[out]);
-    Ok(Some(if tensor.element == Element::F16 { unary(UnaryFn::RoundF16, value) } else { value }))
+    Ok(Some(numbers))
 }
 
-/// The box of one element, the window, and where every buffer lies.
-fn arguments(sources: &[Buffer], coords: &[i64], window: &[i64]) -> Vec<i64> {
-    let mut args: Vec<i64> = coords.iter().flat_map(|at| [*at, at + 1]).collect();
-    args.extend(window);
-    for source in sources {
-        for (dim, corner) in source.corner.iter().enumerate() {
-            let pitch = source.sizes[dim + 1..].iter().product();
-            args.extend([*corner, corner + source.sizes[dim], pitch]);
-        }
+impl Machine {
+    /// Elements of a pointwise tensor that lie in a row.
+    fn row(&mut self, element: Element, start: &[i64], len: i64) -> Result<Vec<Scalar>, String> {
+        let width = element.bytes() as usize;
+        *self.out() = vec![0; width * len as usize];
+        self.call(start, len, &[])?;
+        Ok(self.out().chunks(width).map(|bytes| read_element(element, bytes)).collect())
     }
-    args.extend(coords.iter().flat_map(|at| [*at, at + 1, 1]));
-    args
+
+    /// One element of a windowed tensor, from all its windows.
+    fn blended(
+        &mut self,
+        element: Element,
+        windowed: &Windowed,
+        coords: &[i64],
+        numbers: &[Vec<i64>],
+    ) -> Result<Scalar, String> {
+        let stored = element.computed();
+        *self.out() = vec![0; stored.bytes() as usize];
+        write_element(stored, windowed.blend.init, self.out());
+        for number in numbers {
+            self.call(coords, 1, number)?;
+        }
+        let value = read_element(stored, self.out());
+        Ok(if element == Element::F16 { unary(UnaryFn::RoundF16, value) } else { value })
+    }
+
+    fn out(&mut self) -> &mut Vec<u8> {
+        self.buffers.last_mut().expect("there is an output")
+    }
+
+    fn call(&mut self, start: &[i64], len: i64, window: &[i64]) -> Result<(), String> {
+        let args = self.arguments(start, len, window);
+        #[cfg(feature = "jit")]
+        if let Some(code) = &self.code {
+            execute(&self.kernel, &args, &mut self.buffers.clone())?;
+            let pointers: Vec<*mut u8> = self.buffers.iter_mut().map(|buffer| buffer.as_mut_ptr()).collect();
+            #[allow(unsafe_code, reason = "running machine code is")]
+            // SAFETY: `execute` found every offset inside its buffer, and each buffer has memory of its own.
+            unsafe {
+                code.call(0, &args, &pointers)
+            };
+            return Ok(());
+        }
+        execute(&self.kernel, &args, &mut self.buffers)
+    }
+
+    /// The box, the window, and where every buffer lies.
+    fn arguments(&self, start: &[i64], len: i64, window: &[i64]) -> Vec<i64> {
+        let rank = start.len();
+        let end = |dim: usize| start[dim] + if dim + 1 == rank { len } else { 1 };
+        let mut args: Vec<i64> = (0..rank).flat_map(|dim| [start[dim], end(dim)]).collect();
+        args.extend(window);
+        for (corner, sizes) in &self.places {
+            for (dim, first) in corner.iter().enumerate() {
+                args.extend([*first, first + sizes[dim], sizes[dim + 1..].iter().product()]);
+            }
+        }
+        args.extend((0..rank).flat_map(|dim| [start[dim], end(dim), len]));
+        args
+    }
 }
 
 fn product(ranges: &[Interval]) -> Vec<Vec<i64>> {
@@ -166,4 +290,17 @@ fn product(ranges: &[Interval]) -> Vec<Vec<i64>> {
         points = longer.collect();
     }
     points
+}
+
+#[test]
+fn kernels_are_compared_at_many_elements() {
+    let mut kernels = Kernels { back: Back::Execute, checked: 0 };
+    for seed in 0..40 {
+        let (script, _) = crate::generate::generate(seed);
+        let Ok(mut case) = crate::runner::case(&script.text(), seed) else { continue };
+        for slice in &script.reads {
+            kernels.read(&mut case, slice).unwrap();
+        }
+    }
+    assert!(kernels.checked > 2000, "{}", kernels.checked);
 }
