@@ -109,7 +109,13 @@ const COORDINATES: [&str; 7] = [
     "resampling idiom",
     "sum of coordinates",
 ];
-const SHAPES: [&str; 17] = [
+const SHAPES: [&str; 23] = [
+    "view with a negative step",
+    "slice of leading dimensions",
+    "slice with ...",
+    "view op with a map",
+    "boundary of one end",
+    "unlabelled dimension",
     "use shade",
     "rank 0",
     "rank 1",
@@ -128,7 +134,8 @@ const SHAPES: [&str; 17] = [
     "recurrence middle",
     "recurrence last",
 ];
-const READS: [&str; 10] = [
+const READS: [&str; 11] = [
+    "read by labels",
     "read step",
     "read negative step",
     "read integer",

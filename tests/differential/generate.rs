@@ -160,7 +160,11 @@ impl Gen {
     pub(crate) fn dims(&mut self, most: usize) -> Vec<Dim> {
         let rank = self.rng.pick(&[0, 1, 1, 2, 2, 2, 3, 3, 4]).min(most);
         self.hit(format!("rank {rank}"));
-        let labels = self.labels(rank);
+        let mut labels = self.labels(rank);
+        if rank > 1 && self.rng.chance(6) {
+            self.hit("unlabelled dimension");
+            labels[0] = "_";
+        }
         labels.iter().map(|label| self.dim(label)).collect()
     }
 

@@ -33,6 +33,7 @@ mod scope;
 #[cfg(feature = "seeded-bugs")]
 mod seeded;
 mod shrink;
+mod slices;
 mod tree;
 mod views;
 mod windows;

@@ -26,7 +26,15 @@ impl Gen {
             self.hit("read one element");
         }
         let entries = self.entries(&array, if one { 1 } else { room });
-        format!("{}[{}]", array.name, entries.join(", "))
+        let labelled = array.dims.iter().all(|dim| dim.label != "_");
+        if !labelled || !self.rng.chance(12) {
+            return format!("{}[{}]", array.name, entries.join(", "));
+        }
+        self.hit("read by labels");
+        let named = entries.iter().zip(&array.dims).map(|(entry, dim)| format!("{}={entry}", dim.label));
+        let mut named: Vec<String> = named.collect();
+        self.rng.shuffle(&mut named);
+        format!("{}[{}]", array.name, named.join(", "))
     }
 
     fn entries(&mut self, array: &Array, room: i64) -> Vec<String> {

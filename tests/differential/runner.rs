@@ -160,6 +160,7 @@ impl Runner for Shuffled {
 }
 
 /// The interpreter again, but what a slice means is worked out by the compiler: a tensor reads it element by element.
+/// Slices by label are for outside of scripts, so those it reads as they are.
 pub(crate) struct Probe;
 
 impl Runner for Probe {
@@ -168,6 +169,9 @@ impl Runner for Probe {
     }
 
     fn read(&mut self, asked: &mut Case, slice: &str) -> Result<Answer, String> {
+        if slice.contains('=') {
+            return Reference.read(asked, slice);
+        }
         let view = view(asked, slice).map_err(refused)?;
         let ranges: Vec<_> = view.domain().dims().iter().map(|dim| dim.interval).collect();
         let names: Vec<String> = (0..ranges.len()).map(|at| format!("at{at}")).collect();

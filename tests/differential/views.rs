@@ -107,37 +107,10 @@ impl Gen {
     }
 
     /// A place inside `dim`, near 0 where it has no end.
-    fn place(&mut self, dim: &Dim) -> i64 {
+    pub(crate) fn place(&mut self, dim: &Dim) -> i64 {
         let lo = dim.lo.unwrap_or(dim.hi.map_or(-6, |hi| hi - 9));
         let hi = dim.hi.unwrap_or(lo + 12);
         self.rng.within(lo, hi - 1)
-    }
-
-    fn slice(&mut self, a: &Array) -> Step {
-        let (mut texts, mut dims) = (Vec::new(), Vec::new());
-        for dim in &a.dims {
-            let bounds =
-                if dim.len() == Some(0) { None } else { Some((self.place(dim), self.place(dim) + 1)) };
-            match (self.rng.below(4), bounds) {
-                (0, Some((at, _))) => texts.push(at.to_string()),
-                (1, Some((from, to))) if from < to => {
-                    texts.push(format!("{from}:{to}"));
-                    dims.push(Dim { lo: Some(from), hi: Some(to), ..dim.clone() });
-                }
-                (2, Some((from, to))) if from < to => {
-                    let step = self.rng.within(2, 3);
-                    texts.push(format!("{from}:{to}:{step}"));
-                    let (start, count) = (from / step, (to - from + step - 1) / step);
-                    dims.push(Dim { lo: Some(start), hi: Some(start + count), ..dim.clone() });
-                }
-                _ => {
-                    texts.push(":".to_owned());
-                    dims.push(dim.clone());
-                }
-            }
-        }
-        // Plain places for every dimension would be an element.
-        (!dims.is_empty()).then(|| (format!("[{}]", texts.join(", ")), with(a, dims)))
     }
 
     fn translate_by(&mut self, a: &Array) -> Step {
@@ -147,6 +120,13 @@ impl Gen {
             hi: dim.hi.map(|hi| hi + by),
             ..dim.clone()
         };
+        if self.rng.chance(25) {
+            self.hit("view op with a map");
+            let at = self.rng.below(by.len());
+            let mut dims = a.dims.clone();
+            dims[at] = move_((&dims[at], &by[at]));
+            return Some((format!(".translate_by({{{}: {}}})", dim_name(a, at), by[at]), with(a, dims)));
+        }
         let dims = a.dims.iter().zip(&by).map(move_).collect();
         Some((format!(".translate_by([{}])", list(&by)), with(a, dims)))
     }
@@ -370,17 +350,21 @@ impl Gen {
         Some((text, with(a, from_zero(&sizes))))
     }
 
-    /// Which bounded dimensions a boundary opens: all, or one that is listed.
-    fn opened(&mut self, a: &Array) -> Option<(Option<String>, Vec<Dim>)> {
-        let bounded: Vec<usize> = (0..a.dims.len()).filter(|at| a.dims[*at].is_bounded()).collect();
+    /// Which dimensions a boundary opens: all with a bound, or one that is listed.
+    fn opened(&mut self, name: &str, a: &Array) -> Option<(Option<String>, Vec<Dim>)> {
+        let has_bound =
+            |dim: &Dim| dim.is_bounded() || name != "wrap" && (dim.lo.is_some() || dim.hi.is_some());
+        let bounded: Vec<usize> = (0..a.dims.len()).filter(|at| has_bound(&a.dims[*at])).collect();
         let half = a.dims.iter().any(|dim| dim.lo.is_some() != dim.hi.is_some());
         if bounded.is_empty() {
             return None;
         }
+        if half && name != "wrap" {
+            self.hit("boundary of one end");
+        }
         let open = |dim: &Dim| Dim::endless(&dim.label);
-        if !half && self.rng.chance(70) {
-            let dims = a.dims.iter().map(|dim| if dim.is_bounded() { open(dim) } else { dim.clone() });
-            return Some((None, dims.collect()));
+        if !(half && name == "wrap") && self.rng.chance(70) {
+            return Some((None, a.dims.iter().map(open).collect()));
         }
         let at = bounded[self.rng.below(bounded.len())];
         let mut dims = a.dims.clone();
@@ -389,13 +373,13 @@ impl Gen {
     }
 
     fn boundary(&mut self, name: &str, a: &Array) -> Step {
-        let (listed, dims) = self.opened(a)?;
+        let (listed, dims) = self.opened(name, a)?;
         let list = listed.map(|label| format!("[{label}]")).unwrap_or_default();
         Some((format!(".{name}({list})"), with(a, dims)))
     }
 
     fn fill(&mut self, a: &Array) -> Step {
-        let (listed, dims) = self.opened(a)?;
+        let (listed, dims) = self.opened("fill", a)?;
         let list = listed.map(|label| format!(", [{label}]")).unwrap_or_default();
         let value = self.constant(a.element);
         Some((format!(".fill({value}{list})"), with(a, dims)))
