@@ -3,6 +3,7 @@
 use crate::compare::{Difference, Outcome, compare};
 use crate::coverage::Features;
 use crate::generate::generate;
+use crate::operations::Operations;
 use crate::runner::Runner;
 use crate::runners;
 use crate::shrink::shrink;
@@ -24,6 +25,7 @@ const STACK: usize = 256 << 20;
 #[derive(Default)]
 pub(crate) struct Campaign {
     pub features: Features,
+    pub operations: Operations,
     pub failures: Vec<String>,
     same: usize,
     /// Codes of rejected scripts with their seeds.
@@ -87,8 +89,9 @@ impl Campaign {
         self.slowest.sort_by(|a, b| b.cmp(a));
         self.slowest.truncate(5);
         match outcome {
-            Outcome::Same { refused } => {
+            Outcome::Same { operations, refused } => {
                 self.same += 1;
+                self.operations.add(&operations);
                 self.features.add(features);
                 self.refused.extend(refused.into_iter().map(|why| format!("seed {seed}: {why}")));
             }
@@ -107,7 +110,7 @@ impl Campaign {
     }
 
     pub(crate) fn report(&self) -> String {
-        let mut report = self.features.table();
+        let mut report = format!("{}\n{}\n", self.features.table(), self.operations.table());
         let mut line = |text: String| writeln!(report, "{text}").expect("a string takes everything");
         line(format!("{} scripts agree, {} are rejected", self.same, self.rejected()));
         for (code, seeds) in &self.rejections {

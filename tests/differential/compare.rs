@@ -1,5 +1,6 @@
 //! One script through several runners: the first place where two of them disagree.
 
+use crate::operations::Operations;
 use crate::runner::{Answer, Case, Runner, case};
 use crate::tree::Script;
 use itp::diagnostic::Diagnostic;
@@ -9,8 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What became of a script.
 pub(crate) enum Outcome {
-    /// All runners agree on all reads; how many reads all of them refused.
+    /// All runners agree on all reads: what ran, and which reads all of them refused.
     Same {
+        operations: Operations,
         refused: Vec<String>,
     },
     /// The checker does not take the script.
@@ -62,7 +64,7 @@ fn compare_reads(case: &mut Case, reads: &[String], runners: &mut [Box<dyn Runne
             }
         }
     }
-    Outcome::Same { refused }
+    Outcome::Same { operations: Operations::of(&case.program.graph), refused }
 }
 
 fn difference(right: &Result<Answer, String>, found: &Result<Answer, String>) -> Option<String> {

@@ -26,6 +26,7 @@ mod host;
 mod kernels;
 mod leaves;
 mod mutants;
+mod operations;
 mod reads;
 mod rng;
 mod runner;
@@ -88,7 +89,7 @@ fn engines_agree_on_random_scripts() {
     assert!(done.rejected() * 100 <= count * MOST_REJECTED, "{} of {count} rejected", done.rejected());
     let unlisted = done.features.unlisted();
     assert!(unlisted.is_empty(), "not in the list of features: {}", unlisted.join(", "));
-    let missing = done.features.missing();
+    let missing = [done.features.missing(), done.operations.missing()].concat();
     assert!(count < 1000 || missing.is_empty(), "never used: {}", missing.join(", "));
 }
 
