@@ -25,9 +25,9 @@ impl Gen {
             return self.boolean(scope, depth);
         }
         match self.rng.below(20) {
-            0..=7 => self.arithmetic(scope, ty, depth),
-            8..=10 => self.specific(scope, ty, depth),
-            11 => self.choice(scope, ty, depth),
+            0..=6 => self.arithmetic(scope, ty, depth),
+            7..=9 => self.specific(scope, ty, depth),
+            10 | 11 => self.choice(scope, ty, depth),
             12 => self.extreme(scope, ty, depth),
             13 => self.unary(scope, ty, depth),
             14 => self.block(scope, ty, depth),
@@ -322,7 +322,7 @@ impl Gen {
 
     fn boolean(&mut self, scope: &Scope, depth: u32) -> Node {
         match self.rng.below(14) {
-            0..=5 => {
+            0..=6 => {
                 let op = self.rng.pick(&COMPARISONS);
                 self.hit(format!("op {op}"));
                 let ty = match self.rng.below(6) {
@@ -333,7 +333,7 @@ impl Gen {
                 let kids = self.operands(scope, ty, 2, depth - 1);
                 Node::new(BOOL, format!("(# {op} #)"), kids)
             }
-            6..=8 => {
+            7 | 8 => {
                 let op = self.rng.pick(&["and", "or", "&", "|", "^", "==", "!="]);
                 self.hit(format!("bool {op}"));
                 let kids = (0..2).map(|_| self.value(scope, BOOL, depth - 1)).collect();

@@ -91,7 +91,7 @@ impl Gen {
 
     /// A call into a module that comes with the language.
     pub(crate) fn library(&mut self, scope: &Scope, ty: Ty, depth: u32) -> Node {
-        let (module, text) = match self.rng.below(5) {
+        let (module, text) = match self.rng.below(7) {
             0 | 1 => {
                 let (text, cost) = self.rng.pick(&NOISES);
                 self.spend(scope, cost);
@@ -151,7 +151,7 @@ impl Gen {
                 && array.dims.len() == 2
                 && !array.is_empty()
                 && !array.near_only
-                && array.cost < 60
+                && array.cost < 150
         };
         let known: Vec<_> = self.arrays.iter().filter(fits).cloned().collect();
         if known.is_empty() || scope.times > 4 {
