@@ -1,7 +1,7 @@
 //! One script through several runners: the first place where two of them disagree.
 
 use crate::operations::Operations;
-use crate::runner::{Answer, Case, Runner, case};
+use crate::runner::{Answer, Case, Runner, case, view};
 use crate::tree::Script;
 use itp::diagnostic::Diagnostic;
 use itp::graph::types::Element;
@@ -58,7 +58,8 @@ fn compare_reads(case: &mut Case, reads: &[String], runners: &mut [Box<dyn Runne
             refused.push(format!("{slice}: {why}"));
         }
         for other in &mut *others {
-            if let Some(what) = difference(&right, &other.read(case, slice)) {
+            let found = other.read(case, slice);
+            if let Some(what) = difference(&right, &found, &corner(case, slice)) {
                 let names = [first.name(), other.name()];
                 return Outcome::Different(Difference { slice: slice.clone(), names, what });
             }
@@ -67,7 +68,17 @@ fn compare_reads(case: &mut Case, reads: &[String], runners: &mut [Box<dyn Runne
     Outcome::Same { operations: Operations::of(&case.program.graph), refused }
 }
 
-fn difference(right: &Result<Answer, String>, found: &Result<Answer, String>) -> Option<String> {
+/// The lowest coordinates of a slice.
+fn corner(case: &mut Case, slice: &str) -> Vec<i64> {
+    let view = view(case, slice);
+    view.map_or(Vec::new(), |view| view.domain().dims().iter().map(|dim| dim.interval.first()).collect())
+}
+
+fn difference(
+    right: &Result<Answer, String>,
+    found: &Result<Answer, String>,
+    corner: &[i64],
+) -> Option<String> {
     match (right, found) {
         (Err(_), Err(_)) => None,
         (Ok(_), Err(why)) => Some(format!("the second fails: {why}")),
@@ -79,17 +90,17 @@ fn difference(right: &Result<Answer, String>, found: &Result<Answer, String>) ->
             let width = a.element.bytes() as usize;
             let mut pairs = a.bytes.chunks(width).zip(b.bytes.chunks(width)).enumerate();
             let (at, (x, y)) = pairs.find(|(_, (x, y))| x != y)?;
-            let place = coordinates(at as i64, &a.shape);
+            let place = coordinates(at as i64, &a.shape, corner);
             Some(format!("at {place:?} {} and {}", shown(x, a.element), shown(y, a.element)))
         }
     }
 }
 
-/// Where the element with that number stands in the result, from 0.
-fn coordinates(mut number: i64, shape: &[i64]) -> Vec<i64> {
-    let mut place = vec![0; shape.len()];
+/// The coordinates of the element with that number in row-major order.
+fn coordinates(mut number: i64, shape: &[i64], corner: &[i64]) -> Vec<i64> {
+    let mut place = corner.to_vec();
     for (at, size) in shape.iter().enumerate().rev() {
-        place[at] = number % size.max(&1);
+        place[at] += number % size.max(&1);
         number /= size.max(&1);
     }
     place

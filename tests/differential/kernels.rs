@@ -143,6 +143,8 @@ fn machine<'g>(
     known: &[Vec<Vec<i64>>],
     back: Back,
 ) -> Result<Option<Machine>, String> {
+    #[cfg(not(feature = "jit"))]
+    let Back::Execute = back;
     let graph = &case.program.graph;
     if known[id.index()].is_empty() {
         return Ok(None);
