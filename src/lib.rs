@@ -17,6 +17,7 @@
 //! ```
 
 pub mod source;
+pub mod seeded;
 pub mod diagnostic;
 pub mod index;
 pub mod syntax;

@@ -7,20 +7,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
-const MAY_USE: [(&str, &[&str]); 15] = [
+const MAY_USE: [(&str, &[&str]); 17] = [
     ("source", &[]),
+    ("seeded", &[]),
     ("diagnostic", &["source"]),
     ("index", &[]),
     ("syntax", &["source", "diagnostic"]),
     ("graph", &["source", "diagnostic", "index", "syntax"]),
     ("access", &["source", "diagnostic", "index", "graph"]),
     ("compile", &["source", "diagnostic", "syntax", "graph", "access", "loops", "jit"]),
-    ("loops", &["index", "graph", "access"]),
+    ("loops", &["seeded", "index", "graph", "access"]),
     ("interp", &["index", "graph"]),
-    ("jit", &["graph", "loops"]),
+    ("jit", &["seeded", "graph", "loops"]),
     ("io", &["graph"]),
-    ("plan", &["source", "diagnostic", "index", "graph", "access"]),
-    ("run", &["source", "diagnostic", "index", "graph", "access", "compile", "loops", "interp", "jit", "io"]),
+    ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
+    ("run", &["seeded", "source", "diagnostic", "index", "graph", "access", "compile", "loops", "interp", "jit", "io", "plan"]),
     ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "run"]),
     ("picture", &[]),
     (
