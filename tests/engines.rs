@@ -9,6 +9,9 @@ use itp::run::Kind;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Elements that the reference computes for one comparison.
+const MOST: u64 = 30_000;
+
 fn scripts() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found: Vec<PathBuf> =
@@ -39,6 +42,7 @@ fn slice(name: &str, domain: &Domain, sizes: &[i64], shift: i64) -> String {
 
 #[test]
 fn examples_agree() {
+    let (mut asked, mut compared) = (0, 0);
     for script in scripts() {
         let engine = |kind: Kind, threads: usize, tile: Option<Vec<i64>>| {
             let mut builder = Engine::builder().kind(kind).threads(threads);
@@ -58,13 +62,23 @@ fn examples_agree() {
         let views = graph.views.iter().map(|view| (view.view.name.clone(), view.view.domain().clone()));
         for (name, domain) in tensors.chain(views) {
             let read = slice(&name, &domain, &[3, 6, 9], -4);
-            println!("{}: {read}", script.display());
+            asked += 1;
+            // What takes the reference too long is left to the random scripts.
+            if compiled[0].plan(&read).unwrap().elements > MOST {
+                continue;
+            }
+            compared += 1;
             let expected = reference.read_array(&read).unwrap_or_else(|error| panic!("{read}: {error}"));
             for (at, engine) in compiled.iter().enumerate() {
-                let (got, stats) = engine.prepare(&read).unwrap().read_array().unwrap_or_else(|error| panic!("{read}: {error}"));
+                let (got, stats) = engine
+                    .prepare(&read)
+                    .unwrap()
+                    .read_array()
+                    .unwrap_or_else(|error| panic!("{read}: {error}"));
                 assert_eq!(got.shape, expected.shape);
                 let bytes = got.element.bytes() as usize;
-                let differs = got.data.chunks(bytes).zip(expected.data.chunks(bytes)).position(|(a, b)| a != b);
+                let differs =
+                    got.data.chunks(bytes).zip(expected.data.chunks(bytes)).position(|(a, b)| a != b);
                 assert_eq!(differs, None, "{}: {read} in engine {at}", script.display());
                 assert_eq!(stats.tiles.live_end, 0, "{read}");
                 assert!(stats.tiles.live_peak <= stats.tiles.live_peak_planned, "{read}: {stats:?}");
@@ -72,4 +86,5 @@ fn examples_agree() {
             }
         }
     }
+    assert!(compared * 10 >= asked * 8, "{compared} of {asked}");
 }

@@ -118,7 +118,10 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
         let found = match stages.hosts.contains_key(&id) {
             true => needed(stages, id, &stages.needs[id.index()], &work),
             false => footprint(tensor, &work).map_err(|overflow| {
-                PlanError(format!("a window of `{}` would reach {}, which is no coordinate", tensor.name, overflow.value))
+                PlanError(format!(
+                    "a window of `{}` would reach {}, which is no coordinate",
+                    tensor.name, overflow.value
+                ))
             })?,
         };
         for (source, found) in found {
@@ -126,7 +129,9 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
                 continue;
             }
             match boxes.get_mut(&source) {
-                Some(known) => known.iter_mut().zip(found).for_each(|(known, range)| *known = known.hull(range)),
+                Some(known) => {
+                    known.iter_mut().zip(found).for_each(|(known, range)| *known = known.hull(range))
+                }
                 None => _ = boxes.insert(source, found),
             }
         }
@@ -149,7 +154,8 @@ pub fn steps_of(stages: &Stages, id: TensorId, region: &[Interval]) -> Option<St
 /// Splits what a request needs into groups, sources first; the last one makes what is asked for.
 pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Vec<Group> {
     let order = order(stages, request.target);
-    let mut former = Former { stages, request, boxes, groups: Vec::new(), home: BTreeMap::new(), samples: Vec::new() };
+    let mut former =
+        Former { stages, request, boxes, groups: Vec::new(), home: BTreeMap::new(), samples: Vec::new() };
     former.open(request.target, "it is what is asked for");
     for id in order.iter().rev().skip(1).filter(|id| boxes.contains_key(id)) {
         former.place(*id);
@@ -207,7 +213,9 @@ impl Former<'_> {
     }
 
     fn readers(&self, id: TensorId) -> Vec<TensorId> {
-        let reads = |reader: &TensorId| self.stages.needs[reader.index()].sources.iter().any(|need| need.source == id);
+        let reads = |reader: &TensorId| {
+            self.stages.needs[reader.index()].sources.iter().any(|need| need.source == id)
+        };
         self.home.keys().copied().filter(reads).collect()
     }
 
@@ -249,7 +257,8 @@ impl Former<'_> {
     /// Turns the groups round, and lists who is in which.
     fn finish(mut self, order: &[TensorId]) -> Vec<Group> {
         let last = self.groups.len() - 1;
-        let home: BTreeMap<TensorId, usize> = self.home.iter().map(|(id, group)| (*id, last - group)).collect();
+        let home: BTreeMap<TensorId, usize> =
+            self.home.iter().map(|(id, group)| (*id, last - group)).collect();
         self.groups.reverse();
         let targets: BTreeMap<TensorId, usize> =
             self.groups.iter().enumerate().map(|(at, group)| (group.target, at)).collect();
@@ -277,7 +286,8 @@ fn list_members(
     for id in computed.iter().chain([&group.target]) {
         inside.extend(stages.needs[id.index()].sources.iter().map(|need| need.source));
     }
-    let list: Vec<TensorId> = order.iter().copied().filter(|id| inside.contains(id) && boxes.contains_key(id)).collect();
+    let list: Vec<TensorId> =
+        order.iter().copied().filter(|id| inside.contains(id) && boxes.contains_key(id)).collect();
     let place = |id: TensorId| list.iter().position(|own| *own == id);
     for id in &list {
         let role = match (computed.contains(id), targets.get(id)) {
@@ -288,7 +298,8 @@ fn list_members(
                 TensorKind::Input(_) | TensorKind::Pointwise(_) | TensorKind::Windowed(_) => Role::Resident,
             },
         };
-        let reads = |reader: &TensorId| stages.needs[reader.index()].sources.iter().any(|need| need.source == *id);
+        let reads =
+            |reader: &TensorId| stages.needs[reader.index()].sources.iter().any(|need| need.source == *id);
         let readers = computed.iter().filter(|reader| reads(reader)).filter_map(|reader| place(*reader));
         let own = reads(&group.target).then_some(list.len());
         let readers = readers.chain(own).collect();
@@ -334,7 +345,9 @@ fn follow(stages: &Stages, group: &Group, at: usize) -> (Vec<Motion>, Option<usi
         let own: Vec<Motion> = need.dims.iter().map(|dim| through(dim.motion, &reader_motion)).collect();
         motion = Some(match motion {
             None => own,
-            Some(known) => known.into_iter().zip(own).map(|(a, b)| if a == b { a } else { Motion::Free }).collect(),
+            Some(known) => {
+                known.into_iter().zip(own).map(|(a, b)| if a == b { a } else { Motion::Free }).collect()
+            }
         });
         let along: Vec<(usize, bool)> = (0..rank)
             .filter_map(|dim| match need.dims[dim].motion {
@@ -348,7 +361,8 @@ fn follow(stages: &Stages, group: &Group, at: usize) -> (Vec<Motion>, Option<usi
             _ => None,
         });
     }
-    let stream = streams.first().copied().flatten().filter(|first| streams.iter().all(|own| *own == Some(*first)));
+    let stream =
+        streams.first().copied().flatten().filter(|first| streams.iter().all(|own| *own == Some(*first)));
     let stream = stream.filter(|_| member.role != Role::Resident);
     (motion.unwrap_or_else(|| vec![Motion::Still; rank]), stream)
 }
@@ -368,13 +382,19 @@ fn through(own: Motion, reader: &[Motion]) -> Motion {
 }
 
 /// What a task needs of every member; `None` where it needs nothing.
-pub fn task_regions(stages: &Stages, group: &Group, boxes: &Needed, work: &[Interval]) -> Vec<Option<Region>> {
+pub fn task_regions(
+    stages: &Stages,
+    group: &Group,
+    boxes: &Needed,
+    work: &[Interval],
+) -> Vec<Option<Region>> {
     let mut regions: Vec<Option<Region>> = vec![None; group.members.len()];
     let readers = std::iter::once((group.target, Some(work.to_vec())));
     let add = |regions: &mut Vec<Option<Region>>, id: TensorId, region: &[Interval]| {
         for (source, found) in needed(stages, id, &stages.needs[id.index()], region) {
             let Some(at) = group.members.iter().position(|member| member.tensor == source) else { continue };
-            let found: Region = found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
+            let found: Region =
+                found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
             if found.iter().any(|range| range.is_empty()) {
                 continue;
             }

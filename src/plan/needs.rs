@@ -103,8 +103,10 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
 /// A host function needs of a take the same window, whole.
 fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
     let dims = stages.tensor(take).domain.dims().iter().enumerate().map(|(dim, declared)| {
-        let driver = (dim < numbers).then_some(Driver { coord: Coord::Global(dim as u32), stride: 1, per: 1 });
-        let range = if driver.is_some() { Interval::closed(0, 0).expect("a point") } else { declared.interval };
+        let driver =
+            (dim < numbers).then_some(Driver { coord: Coord::Global(dim as u32), stride: 1, per: 1 });
+        let range =
+            if driver.is_some() { Interval::closed(0, 0).expect("a point") } else { declared.interval };
         let parts = vec![Part { reach: Reach { driver, range }, global: None }];
         NeedDim { motion: motion(&parts), parts }
     });
@@ -167,7 +169,12 @@ fn motion(parts: &[Part]) -> Motion {
 }
 
 /// The boxes that `region` of a stage needs of its sources; sources of which it needs nothing are left out.
-pub fn needed(stages: &Stages, id: TensorId, needs: &Needs, region: &[Interval]) -> BTreeMap<TensorId, Region> {
+pub fn needed(
+    stages: &Stages,
+    id: TensorId,
+    needs: &Needs,
+    region: &[Interval],
+) -> BTreeMap<TensorId, Region> {
     if region.iter().any(|range| range.is_empty()) {
         return BTreeMap::new();
     }
@@ -192,7 +199,8 @@ pub fn closed_form(stages: &Stages, id: TensorId, need: &Need, region: &[Interva
     let windows = windows_of(stages, id);
     let domain = stages.tensor(need.source).domain.dims();
     let dims = need.dims.iter().zip(domain);
-    dims.map(|(dim, declared)| dim.reached(region, windows, stages, id).intersect(declared.interval)).collect()
+    dims.map(|(dim, declared)| dim.reached(region, windows, stages, id).intersect(declared.interval))
+        .collect()
 }
 
 fn windows_of(stages: &Stages, id: TensorId) -> &[Window] {

@@ -39,7 +39,13 @@ pub struct Order {
 impl Order {
     /// From the first task on.
     pub fn new() -> Self {
-        Order { next: 0, ready: VecDeque::new(), count: 0, waiting: BTreeMap::new(), readers: Readers::default() }
+        Order {
+            next: 0,
+            ready: VecDeque::new(),
+            count: 0,
+            waiting: BTreeMap::new(),
+            readers: Readers::default(),
+        }
     }
 
     /// The next task.

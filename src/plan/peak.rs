@@ -95,7 +95,8 @@ fn counted(division: &Division, threads: usize) -> (u64, u64) {
         let alive = alive.min(u64::MAX.into()) as u64;
         tiles = tiles.saturating_add(alive);
         let largest = group.grid.largest().min(u64::MAX.into()) as u64;
-        bytes = bytes.saturating_add(alive.saturating_mul(largest).saturating_mul(element_bytes(division, group)));
+        bytes = bytes
+            .saturating_add(alive.saturating_mul(largest).saturating_mul(element_bytes(division, group)));
     }
     (tiles, bytes)
 }
@@ -112,7 +113,9 @@ fn alive_at_once(division: &Division, shared: usize) -> u128 {
             for (dim, along) in along.iter_mut().enumerate() {
                 let all = grid.numbers[dim].len().unwrap_or(0) as u128;
                 let own = match listed.motion[dim] {
-                    Motion::With { dim: with, .. } if Some(with) == slowest && at + 1 == division.groups.len() => {
+                    Motion::With { dim: with, .. }
+                        if Some(with) == slowest && at + 1 == division.groups.len() =>
+                    {
                         two_rows(division, at, member, dim, with).min(all)
                     }
                     Motion::With { .. } | Motion::Still | Motion::Free => all,
@@ -174,7 +177,8 @@ fn scratch(division: &Division, group: &Group) -> u64 {
 
 /// Bytes that a task holds besides the tiles it reads.
 pub fn held_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
-    let bytes = |slot: &Slot, element: u64| (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element);
+    let bytes =
+        |slot: &Slot, element: u64| (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element);
     let members = group.members.iter().zip(&task.slots).filter_map(|(member, slot)| {
         let held = member.role != Role::Resident;
         let element = division.stages.tensor(member.tensor).element.bytes();

@@ -28,7 +28,9 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
     if let Some(call) = stages.hosts.get(&target) {
         // A host function makes one window at a time, whole.
         let whole = |dim: usize| tensor.domain.dims()[dim].interval;
-        let region = (0..rank).map(|dim| if dim < call.numbers { region[dim] } else { whole(dim) }).collect::<Region>();
+        let region = (0..rank)
+            .map(|dim| if dim < call.numbers { region[dim] } else { whole(dim) })
+            .collect::<Region>();
         let sizes = region.iter().map(|range| range.len().unwrap_or(1).max(1));
         let shape = sizes.enumerate().map(|(dim, size)| if dim < call.numbers { 1 } else { size }).collect();
         return Grid::new(region, vec![0; rank], shape);
@@ -48,7 +50,8 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         shape[recurrence.dim] = i64::MAX / 4;
     }
     let asked = target == request.target;
-    let origin = (0..rank).map(|dim| if asked || shape[dim] > 1 << 40 { region[dim].first() } else { 0 }).collect();
+    let origin =
+        (0..rank).map(|dim| if asked || shape[dim] > 1 << 40 { region[dim].first() } else { 0 }).collect();
     for (size, range) in shape.iter_mut().zip(region) {
         *size = (*size).min(range.len().unwrap_or(1).max(1) + if asked { 0 } else { i64::MAX / 8 });
     }
@@ -78,13 +81,16 @@ fn default_shape(region: &Region, threads: usize) -> Vec<i64> {
 /// Cuts tiles until every worker has several, as long as that leaves them large enough.
 fn share(shape: &mut [i64], region: &Region, threads: usize) {
     let tiles = |shape: &[i64]| -> i64 {
-        let counts = shape.iter().zip(region).map(|(size, range)| (range.len().unwrap_or(1) + size - 1) / size);
+        let counts =
+            shape.iter().zip(region).map(|(size, range)| (range.len().unwrap_or(1) + size - 1) / size);
         counts.fold(1, i64::saturating_mul)
     };
     let wanted = if threads > 1 { 4 * threads as i64 } else { 1 };
     while tiles(shape) < wanted && shape.iter().fold(1i64, |n, size| n.saturating_mul(*size)) > 1 << 15 {
         let rows = shape.len().saturating_sub(1);
-        let Some(dim) = (0..rows).find(|dim| shape[*dim] > 1).or((!shape.is_empty()).then_some(rows)) else { return };
+        let Some(dim) = (0..rows).find(|dim| shape[*dim] > 1).or((!shape.is_empty()).then_some(rows)) else {
+            return;
+        };
         shape[dim] = (shape[dim] + 1) / 2;
     }
 }

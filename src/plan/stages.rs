@@ -91,7 +91,14 @@ impl Stages {
     }
 
     /// These stages and one more: a body over a box.
-    pub fn with_body(&self, name: &str, span: Span, element: Element, domain: Domain, body: Resolved) -> (Stages, TensorId) {
+    pub fn with_body(
+        &self,
+        name: &str,
+        span: Span,
+        element: Element,
+        domain: Domain,
+        body: Resolved,
+    ) -> (Stages, TensorId) {
         let mut stages = self.clone();
         let kind = TensorKind::Pointwise(Pointwise { body, recurrence: None });
         let id = stages.add(name, span, element, domain, kind);
@@ -99,7 +106,14 @@ impl Stages {
         (stages, id)
     }
 
-    fn add(&mut self, name: &str, span: Span, element: Element, domain: Domain, kind: TensorKind) -> TensorId {
+    fn add(
+        &mut self,
+        name: &str,
+        span: Span,
+        element: Element,
+        domain: Domain,
+        kind: TensorKind,
+    ) -> TensorId {
         let id = TensorId(self.graph.tensors.len() as u32);
         let module = self.graph.tensors.first().map(|tensor| tensor.module).unwrap_or_default();
         self.graph.tensors.push(Tensor {
@@ -172,14 +186,21 @@ impl Stages {
         }
         let sizes: Vec<i64> = windowed.windows.dims.iter().map(|window| window.size()).collect();
         let kind = TensorKind::Input(InputSource::Host);
-        let raw = self.add(&format!("{}.windows", owner.name), owner.span, owner.element, sized(&sizes)?, kind);
+        let raw =
+            self.add(&format!("{}.windows", owner.name), owner.span, owner.element, sized(&sizes)?, kind);
         let call = HostCall { function: function.clone(), owner: id, numbers: rank, takes: arguments };
         self.hosts.insert(raw, call);
         let mut body = Body::default();
-        let coords = (0..rank).map(|dim| Coord::Window(dim as u32)).chain((0..rank).map(|dim| Coord::Local(dim as u32)));
+        let coords = (0..rank)
+            .map(|dim| Coord::Window(dim as u32))
+            .chain((0..rank).map(|dim| Coord::Local(dim as u32)));
         let int = Ty::Strong(Element::I64);
         let coords = coords.map(|coord| body.push(Op::Coord(coord), int, owner.span)).collect();
-        let root = body.push(Op::Read { tensor: raw, coords, arm: 0 }, Ty::Strong(owner.element.computed()), owner.span);
+        let root = body.push(
+            Op::Read { tensor: raw, coords, arm: 0 },
+            Ty::Strong(owner.element.computed()),
+            owner.span,
+        );
         Ok(Resolved { body, root })
     }
 
@@ -190,7 +211,11 @@ impl Stages {
         let init = windowed.blend.init;
         if mean {
             // Adding to minus zero changes nothing, not even the sign of a zero.
-            let zero = if element.is_float() { Scalar::f64(-0.0).cast(element) } else { Scalar::i64(0).cast(element) };
+            let zero = if element.is_float() {
+                Scalar::f64(-0.0).cast(element)
+            } else {
+                Scalar::i64(0).cast(element)
+            };
             windowed.blend = Blend { kind: BlendKind::Sum, init: zero };
         }
         let windows = windowed.windows.dims.clone();
@@ -229,7 +254,14 @@ impl Finish {
     }
 
     /// The sum divided by the number of windows; the initial value where there is none.
-    fn mean(&mut self, sum: NodeId, element: Element, init: Scalar, windows: &[Window], domain: &[Interval]) -> NodeId {
+    fn mean(
+        &mut self,
+        sum: NodeId,
+        element: Element,
+        init: Scalar,
+        windows: &[Window],
+        domain: &[Interval],
+    ) -> NodeId {
         let mut count = self.int(1);
         for (dim, window) in windows.iter().enumerate() {
             let own = self.covering(dim, *window, domain[dim]);
@@ -240,7 +272,8 @@ impl Finish {
         let divide = if element.is_float() { BinaryFn::Div } else { BinaryFn::FloorDiv };
         let quotient = self.body.push(Op::Binary(divide, sum, divisor), ty, self.span);
         let zero = self.int(0);
-        let none = self.body.push(Op::Binary(BinaryFn::Eq, count, zero), Ty::Strong(Element::Bool), self.span);
+        let none =
+            self.body.push(Op::Binary(BinaryFn::Eq, count, zero), Ty::Strong(Element::Bool), self.span);
         let init = self.body.strong(init, self.span);
         self.body.push(Op::Select(none, init, quotient), ty, self.span)
     }
@@ -254,11 +287,12 @@ impl Finish {
         let coord = self.coord(dim);
         let stride = self.int(window.stride());
         // Window w covers x when o + w·s <= x < o + w·s + size.
-        let [mut last, mut first] = [-window.offset(), -window.offset() - window.size() + window.stride()].map(|by| {
-            let by = self.int(by);
-            let moved = self.op(BinaryFn::Add, coord, by);
-            self.op(BinaryFn::FloorDiv, moved, stride)
-        });
+        let [mut last, mut first] = [-window.offset(), -window.offset() - window.size() + window.stride()]
+            .map(|by| {
+                let by = self.int(by);
+                let moved = self.op(BinaryFn::Add, coord, by);
+                self.op(BinaryFn::FloorDiv, moved, stride)
+            });
         if let Some(end) = inside.upper() {
             let end = self.int(end - 1);
             last = self.op(BinaryFn::Min, last, end);

@@ -116,12 +116,19 @@ impl<'m> Place<'m> {
 
     /// Panics unless every element lies in the memory.
     fn check(&self) {
-        let end = self.last().and_then(|last| usize::try_from(last).ok()?.checked_add(1)?.checked_mul(self.bytes));
-        assert!(end.is_some_and(|end| end <= self.memory.len), "a box of {:?} in {} bytes", self.layout, self.memory.len);
+        let end =
+            self.last().and_then(|last| usize::try_from(last).ok()?.checked_add(1)?.checked_mul(self.bytes));
+        assert!(
+            end.is_some_and(|end| end <= self.memory.len),
+            "a box of {:?} in {} bytes",
+            self.layout,
+            self.memory.len
+        );
     }
 
     fn holds(&self, region: &[Interval]) -> bool {
-        let holds = |(dim, range): (&BufferDim, &Interval)| dim.origin <= range.first() && range.last() < dim.end;
+        let holds =
+            |(dim, range): (&BufferDim, &Interval)| dim.origin <= range.first() && range.last() < dim.end;
         self.layout.dims.len() == region.len() && self.layout.dims.iter().zip(region).all(holds)
     }
 

@@ -18,7 +18,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Runs every task of a request; tiles of the result go to `out`. `progress` hears how many elements were added.
 pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
     let schedule = Schedule { work, out, threads, progress, state: Mutex::default(), wake: Condvar::new() };
-    let tasks: u128 = work.division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
+    let tasks: u128 =
+        work.division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
     let workers = tasks.min(threads as u128) as usize;
     if workers <= 1 {
         schedule.worker(0);
@@ -202,7 +203,10 @@ impl Schedule<'_> {
     /// Gives back what is left after an error, and says what it was.
     fn finish(self) -> Result<()> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        debug_assert!(state.failed.is_some() || state.tiles.is_empty(), "every tile is freed by its last reader");
+        debug_assert!(
+            state.failed.is_some() || state.tiles.is_empty(),
+            "every tile is freed by its last reader"
+        );
         state.tiles.values().for_each(|shared| self.work.ledger.free_tile(shared.bytes));
         match state.failed {
             Some(why) => {

@@ -19,6 +19,8 @@ pub struct Plan {
     pub live_peak: u64,
     /// Bytes that are held at the same time, at the most.
     pub bytes_peak: u64,
+    /// Elements that are needed, of all tensors that are computed.
+    pub elements: u64,
     /// Elements computed per element needed; 1 when nothing is computed twice.
     pub recompute_factor: f64,
     /// Kernels that are compiled.
@@ -109,6 +111,7 @@ impl Plan {
             "tiles": self.tiles,
             "live_peak": self.live_peak,
             "bytes_peak": self.bytes_peak,
+            "elements": self.elements,
             "recompute_factor": self.recompute_factor,
             "kernels": self.kernels,
             "rings": self.rings.iter().map(ring).collect::<Vec<_>>(),

@@ -6,7 +6,7 @@ use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::plan::bands::{Task, task};
 use crate::plan::grid::volume;
-use crate::plan::group::{Group, Role};
+use crate::plan::group::{Group, Role, work_box};
 use crate::plan::peak::Peak;
 use crate::plan::readers::Division;
 use std::collections::BTreeMap;
@@ -22,6 +22,7 @@ pub fn plan(division: &Division, slab: Option<&Division>, held: Peak, bytes: u64
         tiles: u64::try_from(tiles).unwrap_or(u64::MAX),
         live_peak: held.tiles,
         bytes_peak: held.tile_bytes.saturating_add(held.scratch_bytes).saturating_add(output.min(bytes)),
+        elements: elements(division),
         recompute_factor: recompute(division, &middles),
         kernels: kernels(division),
         rings: rings(slab.unwrap_or(division)),
@@ -30,15 +31,29 @@ pub fn plan(division: &Division, slab: Option<&Division>, held: Peak, bytes: u64
 }
 
 fn middle(division: &Division, group: &Group) -> Task {
-    let number: Vec<i64> =
-        group.grid.numbers.iter().map(|numbers| numbers.first() + (numbers.last() - numbers.first()) / 2).collect();
+    let number: Vec<i64> = group
+        .grid
+        .numbers
+        .iter()
+        .map(|numbers| numbers.first() + (numbers.last() - numbers.first()) / 2)
+        .collect();
     task(&division.stages, group, &division.boxes, group.grid.tile(&number))
+}
+
+/// Elements that are needed of everything that is computed.
+fn elements(division: &Division) -> u64 {
+    let computed = division.boxes.iter().filter(|(id, _)| {
+        matches!(division.stages.tensor(**id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_))
+    });
+    let elements = computed.map(|(id, region)| volume(&work_box(&division.stages, *id, region)));
+    elements.fold(0, u128::saturating_add).min(u64::MAX.into()) as u64
 }
 
 /// Bytes of inputs, which are in memory before the run.
 fn inputs(division: &Division) -> u64 {
     let input = |id: &&TensorId| {
-        matches!(division.stages.tensor(**id).kind, TensorKind::Input(_)) && !division.stages.hosts.contains_key(id)
+        matches!(division.stages.tensor(**id).kind, TensorKind::Input(_))
+            && !division.stages.hosts.contains_key(id)
     };
     let bytes = division.boxes.keys().filter(input).map(|id| {
         let tensor = division.stages.tensor(*id);
@@ -65,7 +80,8 @@ fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
 fn kernels(division: &Division) -> u64 {
     let members = division.groups.iter().flat_map(|group| &group.members);
     let computed = members.filter(|member| member.role == Role::Compute).count();
-    let hosts = division.groups.iter().filter(|group| division.stages.hosts.contains_key(&group.target)).count();
+    let hosts =
+        division.groups.iter().filter(|group| division.stages.hosts.contains_key(&group.target)).count();
     (computed + division.groups.len() - hosts) as u64
 }
 
@@ -74,10 +90,10 @@ fn recompute(division: &Division, middles: &[Task]) -> f64 {
     let (mut made, mut needed) = (0.0, 0.0);
     for (group, task) in division.groups.iter().zip(middles) {
         let tasks = group.grid.count() as f64;
-        let own = task.steps.as_ref().map_or_else(
-            || volume(&task.tile) as f64,
-            |(steps, _)| volume(&steps.hull()) as f64,
-        );
+        let own = task
+            .steps
+            .as_ref()
+            .map_or_else(|| volume(&task.tile) as f64, |(steps, _)| volume(&steps.hull()) as f64);
         made += own * tasks;
         let all = volume(&division.boxes[&group.target]) as f64;
         needed += task.steps.as_ref().map_or(all, |(steps, _)| {

@@ -53,9 +53,8 @@ struct Common {
 impl Tiled {
     /// An engine that compiles `program`.
     pub fn new(program: Arc<Program>) -> Result<Tiled> {
-        let stages = stages(&program.graph, &program.accesses).map_err(|error| {
-            Box::new(Diagnostic::new(Code::E1007, error.message))
-        })?;
+        let stages = stages(&program.graph, &program.accesses)
+            .map_err(|error| Box::new(Diagnostic::new(Code::E1007, error.message)))?;
         let kernels = Kernels::default();
         let common = Common { program, stages: Arc::new(stages), kernels, vars: Mutex::default() };
         Ok(Tiled { shared: Arc::new(common) })
@@ -75,13 +74,23 @@ impl Backend for Tiled {
             return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
         };
         let division = asked.divide(&asked.region, &job.limits)?;
-        let slabs = if bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE { 1 } else { bytes.div_ceil(SLAB) };
+        let slabs = if bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE {
+            1
+        } else {
+            bytes.div_ceil(SLAB)
+        };
         let first = match slabs {
             1 => None,
             _ => Some(asked.divide(&slab(&asked.region, job.view.element.bytes(), 0), &job.limits)?),
         };
         let held = peak(first.as_ref().unwrap_or(&division), job.limits.threads);
-        let plan = summary::plan(&division, first.as_ref(), held, bytes, bytes.min(SLAB * slabs).min(bytes / slabs + SLAB));
+        let plan = summary::plan(
+            &division,
+            first.as_ref(),
+            held,
+            bytes,
+            bytes.min(SLAB * slabs).min(bytes / slabs + SLAB),
+        );
         Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, held, slabs, plan, bytes }))
     }
 }
@@ -141,7 +150,8 @@ impl Common {
             let element = set.target.element;
             let domain = set.target.domain().clone();
             let region = domain.dims().iter().map(|dim| dim.interval).collect();
-            let (stages, target) = self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
+            let (stages, target) =
+                self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
             let asked = Asked { stages: Arc::new(stages), target, region };
             let mut data = vec![0; volume(&asked.region) as usize * element.bytes() as usize];
             if !data.is_empty() {
@@ -204,7 +214,10 @@ impl Common {
         for group in &division.groups {
             let members = group.members.iter().map(|member| member.tensor);
             for id in members.chain([group.target]) {
-                let code = matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
+                let code = matches!(
+                    division.stages.tensor(id).kind,
+                    TensorKind::Pointwise(_) | TensorKind::Windowed(_)
+                );
                 if code && !kernels.contains_key(&id) {
                     kernels.insert(id, self.kernels.get(&division.stages, id)?);
                 }

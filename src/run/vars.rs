@@ -35,7 +35,9 @@ fn grid(region: &[Interval]) -> Grid {
 fn whole(number: &[i64]) -> Region {
     let rank = number.len();
     let side = |dim: usize| if dim + 1 == rank { SIDES.0 } else { SIDES.1 };
-    (0..rank).map(|dim| Interval::trusted(number[dim] * side(dim), (number[dim] + 1) * side(dim) - 1)).collect()
+    (0..rank)
+        .map(|dim| Interval::trusted(number[dim] * side(dim), (number[dim] + 1) * side(dim) - 1))
+        .collect()
 }
 
 /// The bytes of one element.
@@ -69,7 +71,11 @@ impl Vars {
             let TensorKind::Var(value) = &tensor.kind else { return Buffer::new(0) };
             let elements: i64 = held.iter().map(|range| range.len().unwrap_or(1)).product();
             let mut tile = Buffer::new(elements as usize * element.len());
-            fill(&Place::dense(tile.memory_mut(), &held, element.len()), &held, &element_bytes(tensor.element, *value));
+            fill(
+                &Place::dense(tile.memory_mut(), &held, element.len()),
+                &held,
+                &element_bytes(tensor.element, *value),
+            );
             tile
         });
         fill(&Place::dense(tile.memory_mut(), &held, element.len()), &point, element);

@@ -204,12 +204,8 @@ impl<'r> Work<'r> {
     fn stage(&self, group: &Group, id: TensorId, region: &Region, held: &Held<'_>, out: &Place<'_>) {
         self.ledger.computed(id, volume(region));
         let kernel = &self.kernels[&id];
-        let mut places: Vec<Place<'_>> = kernel
-            .lowered
-            .sources
-            .iter()
-            .map(|source| self.source(group, id, *source, held))
-            .collect();
+        let mut places: Vec<Place<'_>> =
+            kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held)).collect();
         places.push(out.clone());
         match &self.division.stages.tensor(id).kind {
             TensorKind::Windowed(windowed) => self.windows(id, windowed, region, kernel, &places),
@@ -234,13 +230,21 @@ impl<'r> Work<'r> {
     }
 
     /// Blends every window that meets a box, in the order of their numbers.
-    fn windows(&self, id: TensorId, windowed: &Windowed, region: &Region, kernel: &Kernel, places: &[Place<'_>]) {
+    fn windows(
+        &self,
+        id: TensorId,
+        windowed: &Windowed,
+        region: &Region,
+        kernel: &Kernel,
+        places: &[Place<'_>],
+    ) {
         let tensor = self.division.stages.tensor(id);
         let out = places.last().expect("a kernel writes");
         fill(out, region, &element_bytes(tensor.element, windowed.blend.init));
         let Ok(numbers) = windows(tensor, windowed, region) else { return };
         let blend = |number: &[i64]| {
-            let ranges = windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
+            let ranges =
+                windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
             let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return };
             if let Some(part) = meet(&covered, region) {
                 call(&kernel.module, &kernel.lowered, &part, number, places);
@@ -285,8 +289,10 @@ impl<'r> Work<'r> {
         let takes = host.takes.iter().map(|take| {
             let tensor = stages.tensor(*take);
             let at = group.members.iter().position(|member| member.tensor == *take);
-            let region = at.and_then(|at| task.slots[at].as_ref()).map(|slot| slot.region.clone()).unwrap_or_default();
-            let shape: Vec<i64> = region[host.numbers.min(region.len())..].iter().map(|r| r.len().unwrap_or(0)).collect();
+            let region =
+                at.and_then(|at| task.slots[at].as_ref()).map(|slot| slot.region.clone()).unwrap_or_default();
+            let shape: Vec<i64> =
+                region[host.numbers.min(region.len())..].iter().map(|r| r.len().unwrap_or(0)).collect();
             let bytes = tensor.element.bytes() as usize;
             let mut data = vec![0; volume(&region) as usize * bytes];
             if let Some(from) = at.and_then(|at| held.places[at].as_ref()) {
@@ -315,7 +321,8 @@ impl<'r> Work<'r> {
 
 /// The one tile that holds a whole box.
 fn whole<'t>(tiles: Option<&'t Vec<Arc<Tile>>>, region: &[Interval]) -> Option<&'t Tile> {
-    let holds = |tile: &&Arc<Tile>| tile.region.iter().zip(region).all(|(all, part)| all.contains_interval(*part));
+    let holds =
+        |tile: &&Arc<Tile>| tile.region.iter().zip(region).all(|(all, part)| all.contains_interval(*part));
     tiles?.iter().find(holds).map(|tile| &**tile)
 }
 

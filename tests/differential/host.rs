@@ -5,7 +5,9 @@ use itp::graph::body::TensorId;
 use itp::graph::scalar::{BinaryFn, Scalar, UnaryFn, binary, unary};
 use itp::graph::types::Element;
 use itp::graph::{Graph, TensorKind};
-use itp::interp::Host;
+use itp::interp::{Host, WindowCall};
+use itp::io::{Array, scalar_at, store_scalar};
+use itp::run::job::{HostCall, HostFn};
 
 /// The host functions that scripts may name.
 pub(crate) const FUNCTIONS: [&str; 4] = ["ramp", "first", "reversed", "total"];
@@ -87,24 +89,56 @@ impl Host for World {
         Ok(data.elements[at as usize])
     }
 
-    fn call(
-        &self,
-        name: &str,
-        takes: &[Vec<Scalar>],
-        size: &[i64],
-        element: Element,
-    ) -> Result<Vec<Scalar>, String> {
-        let count: i64 = size.iter().product();
-        let first = takes.first().filter(|take| !take.is_empty()).ok_or("a take is missing")?;
-        let at = |place: i64| first[place as usize % first.len()];
-        let value = |place: i64| match name {
-            "ramp" => Ok(Scalar::i64(place * 3 - 4)),
-            "first" => Ok(at(place)),
-            "reversed" => Ok(at(count - 1 - place)),
-            "total" => Ok(total(takes, place as usize, element)),
-            _ => Err(format!("no host function `{name}`")),
-        };
-        (0..count).map(|place| value(place).map(|value| value.cast(element))).collect()
+    fn call(&self, call: &WindowCall<'_>) -> Result<Vec<Scalar>, String> {
+        window(call.name, call.takes, call.size, call.element)
+    }
+}
+
+/// One window of a host function.
+fn window(name: &str, takes: &[Vec<Scalar>], size: &[i64], element: Element) -> Result<Vec<Scalar>, String> {
+    let count: i64 = size.iter().product();
+    let first = takes.first().filter(|take| !take.is_empty()).ok_or("a take is missing")?;
+    let at = |place: i64| first[place as usize % first.len()];
+    let value = |place: i64| match name {
+        "ramp" => Ok(Scalar::i64(place * 3 - 4)),
+        "first" => Ok(at(place)),
+        "reversed" => Ok(at(count - 1 - place)),
+        "total" => Ok(total(takes, place as usize, element)),
+        _ => Err(format!("no host function `{name}`")),
+    };
+    (0..count).map(|place| value(place).map(|value| value.cast(element))).collect()
+}
+
+/// The same functions, over bytes.
+pub(crate) struct Functions;
+
+impl HostFn for Functions {
+    fn call(&self, call: &HostCall<'_>) -> Result<Array, String> {
+        let takes = call.takes.iter().map(|take| {
+            let elements = take.data.chunks_exact(take.element.bytes() as usize);
+            elements.map(|bytes| scalar_at(take.element, bytes)).collect()
+        });
+        let takes: Vec<Vec<Scalar>> = takes.collect();
+        let mut data = Vec::new();
+        for value in window(call.name, &takes, call.size, call.element)? {
+            let value = if call.element == Element::F16 { unary(UnaryFn::RoundF16, value) } else { value };
+            store_scalar(call.element, value, &mut data);
+        }
+        Ok(Array { element: call.element, shape: call.size.to_vec(), data })
+    }
+}
+
+impl World {
+    /// The data of every input, by name.
+    pub(crate) fn arrays(&self, graph: &Graph) -> Vec<(String, Array)> {
+        let inputs = graph.iter().filter_map(|(id, tensor)| {
+            let data = self.inputs[id.index()].as_ref()?;
+            let mut bytes = Vec::new();
+            data.elements.iter().for_each(|value| store_scalar(tensor.element, *value, &mut bytes));
+            let array = Array { element: tensor.element, shape: data.sizes.clone(), data: bytes };
+            Some((tensor.name.to_string(), array))
+        });
+        inputs.collect()
     }
 }
 

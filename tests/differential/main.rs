@@ -20,6 +20,7 @@ mod campaign;
 mod compare;
 mod coords;
 mod coverage;
+mod engine;
 mod exprs;
 mod generate;
 mod host;
@@ -68,6 +69,8 @@ fn runners(seed: u64) -> Vec<Box<dyn Runner>> {
         Box::new(Shuffled { rng: Rng::new(seed) }),
         Box::new(Probe),
         Box::new(Kernels { back, checked: 0 }),
+        #[cfg(feature = "jit")]
+        Box::new(engine::Compiled::new(seed)),
     ]
 }
 

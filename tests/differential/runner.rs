@@ -18,7 +18,7 @@ pub(crate) struct Case {
     pub program: Program,
     pub sources: Sources,
     pub world: World,
-    text: String,
+    pub text: String,
     seed: u64,
 }
 

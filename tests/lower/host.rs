@@ -4,7 +4,7 @@ use itp::compile::Program;
 use itp::graph::body::TensorId;
 use itp::graph::scalar::{Scalar, hash};
 use itp::graph::types::Element;
-use itp::interp::Host;
+use itp::interp::{Host, WindowCall};
 
 pub(crate) struct Hashes {
     elements: Vec<Element>,
@@ -21,16 +21,11 @@ impl Host for Hashes {
         Ok(some(self.elements[tensor.index()], hash(coords)))
     }
 
-    fn call(
-        &self,
-        name: &str,
-        takes: &[Vec<Scalar>],
-        size: &[i64],
-        element: Element,
-    ) -> Result<Vec<Scalar>, String> {
-        let seed =
-            takes.iter().flatten().map(|value| value.to_f64() as i64).fold(name.len() as i64, |a, b| a ^ b);
-        Ok((0..size.iter().product::<i64>()).map(|at| some(element, hash(&[seed, at]))).collect())
+    fn call(&self, call: &WindowCall<'_>) -> Result<Vec<Scalar>, String> {
+        let takes = call.takes.iter().flatten().map(|value| value.to_f64() as i64);
+        let seed = takes.fold(call.name.len() as i64, |a, b| a ^ b);
+        let count: i64 = call.size.iter().product();
+        Ok((0..count).map(|at| some(call.element, hash(&[seed, at]))).collect())
     }
 }
 
