@@ -59,17 +59,17 @@ impl Progress {
         if state.start.elapsed() < PATIENCE {
             return;
         }
-        let name = state.name.clone();
-        let bar = state.bar.get_or_insert_with(|| bar(&name));
+        let (name, start) = (state.name.clone(), state.start);
+        let bar = state.bar.get_or_insert_with(|| bar(&name, start));
         bar.set_length(total);
         bar.set_position(done);
     }
 }
 
-fn bar(name: &str) -> ProgressBar {
+fn bar(name: &str, start: Instant) -> ProgressBar {
     let template = "{prefix} {bar:30} {percent:>3} %  {eta} left";
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_elapsed(start.elapsed());
     bar.set_style(style.progress_chars("━╸ "));
     bar.set_prefix(name.to_owned());
     bar

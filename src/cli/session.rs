@@ -103,11 +103,11 @@ fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result
     Err(report.fail(name, Diagnostic::new(Code::E0903, message).help("leave out `--store`")))
 }
 
-/// Ctrl-C and a polite end ask the engine to stop; a second Ctrl-C ends the process at once.
+/// Ctrl-C and a polite end ask the engine to stop. So does a second Ctrl-C, and no more: programs that start others
+/// often send it twice, and ending at once would leave half a file.
 fn cancel_on_signals(engine: &Engine, name: &str, report: &mut Report) -> Result<(), Outcome> {
     let flag = engine.cancel().flag();
-    let registered = signal_hook::flag::register_conditional_shutdown(SIGINT, 1, flag.clone())
-        .and_then(|_| signal_hook::flag::register(SIGINT, flag.clone()))
+    let registered = signal_hook::flag::register(SIGINT, flag.clone())
         .and_then(|_| signal_hook::flag::register(SIGTERM, flag));
     registered.map(|_| ()).map_err(|error| {
         let message = format!("signals cannot be listened to: {}", files::why(&error));

@@ -93,7 +93,8 @@ fn a_later_failure_keeps_earlier_outputs() {
     assert_eq!(folder.files(), ["ramp.npy", "two.itp"]);
 }
 
-/// Starts a run that would take hours, sends a signal once it writes, and gives what came of it and after how long.
+/// Starts a run that would take hours, sends a signal twice once it writes, as wrappers do, and gives what came of it
+/// and after how long.
 #[cfg(unix)]
 fn interrupted(folder: &Folder, signal: &str) -> (Ran, Duration) {
     let args = ["run", "slow.itp", "--engine", "interp"];
@@ -106,7 +107,8 @@ fn interrupted(folder: &Folder, signal: &str) -> (Ran, Duration) {
     // The file is there before the first element is computed.
     std::thread::sleep(Duration::from_millis(200));
     let sent = Instant::now();
-    let killed = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+    let process = child.id().to_string();
+    let killed = std::process::Command::new("kill").args([signal, &process, &process]).status();
     assert!(killed.expect("kill runs").success());
     let output = child.wait_with_output().expect("the binary ends");
     (Ran::new(&args, output), sent.elapsed())
