@@ -119,14 +119,14 @@ impl Gen {
     }
 
     fn float_function(&mut self, scope: &Scope, ty: Ty, depth: u32) -> Node {
-        let (name, count) = match self.rng.below(10) {
+        let (name, count) = match self.rng.below(12) {
             0 => ("lerp", 3),
             1 => ("smoothstep", 3),
             2 => ("fma", 3),
             3 => return self.power(scope, ty, depth),
             4 => return self.random(scope, ty, depth),
-            5 | 6 => (self.rng.pick(&ROUNDINGS), 1),
-            7 => (self.rng.pick(&MATH2), 2),
+            5..=8 => (self.rng.pick(&ROUNDINGS), 1),
+            9 => (self.rng.pick(&MATH2), 2),
             _ => (self.rng.pick(&MATH), 1),
         };
         if MATH.contains(&name) || MATH2.contains(&name) {
@@ -295,7 +295,7 @@ impl Gen {
             _ => Ty::Strong(self.element().computed()),
         };
         let kid = self.value(scope, from, depth - 1);
-        if to == Element::F32 && self.rng.chance(25) {
+        if to == Element::F32 && self.rng.chance(40) {
             self.hit("cast to f16");
             return Node::new(ty, "f16(#)", vec![kid]);
         }

@@ -59,7 +59,7 @@ fn datum(rng: &mut Rng, element: Element) -> Scalar {
         -1.0,
         0.5,
     ];
-    let special = rng.chance(30);
+    let special = rng.chance(20);
     match element {
         Element::Bool => Scalar::bool(rng.chance(50)),
         _ if element.is_float() => {

@@ -4,10 +4,8 @@ use crate::scope::{BOOL, Gen, Scope};
 use crate::tree::Node;
 use itp::graph::types::{Element, Ty};
 
-const FLOATS: [&str; 16] = [
-    "0.0", "1.0", "0.5", "-0.0", "2.0", "-1.5", "3.25", "0.1", "-7.3", "100.0", "1e-3", "1e30", "1e-40",
-    "inf", "-inf", "65519.0",
-];
+const FLOATS: [&str; 10] = ["1.0", "0.5", "2.0", "-1.5", "3.25", "0.1", "-7.3", "100.0", "0.75", "-0.25"];
+const ENDS: [&str; 7] = ["0.0", "-0.0", "1e30", "1e-40", "inf", "-inf", "65519.0"];
 
 /// Calls that give a float from places; `Y`, `X` stand for floats, `N` for an integer.
 const NOISES: [(&str, u64); 7] = [
@@ -42,7 +40,7 @@ impl Gen {
             let at = self.rng.below(named.len());
             return named[at].clone();
         }
-        if self.rng.chance(35) {
+        if self.rng.chance(50) {
             return self.some_read(scope, ty, 0);
         }
         match ty {
@@ -82,7 +80,7 @@ impl Gen {
             let by = self.rng.within(2, 9);
             return Node::new(Ty::WeakFloat, format!("(# / {by})"), vec![kid]);
         }
-        let text = self.rng.pick(&FLOATS);
+        let text = if self.rng.chance(20) { self.rng.pick(&ENDS) } else { self.rng.pick(&FLOATS) };
         if text.starts_with('-') {
             return Node::leaf(Ty::WeakFloat, format!("({text})"));
         }

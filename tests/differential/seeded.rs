@@ -6,7 +6,7 @@ use crate::{ONE_AT_A_TIME, runners};
 use itp::seeded::{self, Bug};
 
 /// Seeds until a bug must be found.
-const MOST_SEEDS: u64 = 5000;
+const MOST_SEEDS: u64 = 2000;
 
 /// The first seed whose script shows the bug.
 fn found_by(bug: Bug) -> Option<u64> {

@@ -50,7 +50,9 @@ impl Gen {
 
     /// A dimension and windows that leave no element to a window that sticks out.
     fn along(&mut self, label: &str) -> (Dim, Along) {
-        let (size, stride) = (self.rng.within(1, 4), self.rng.within(1, 5));
+        let size = self.rng.within(1, 4);
+        let widest = if self.rng.chance(60) { size } else { 5 };
+        let stride = self.rng.within(1, widest);
         self.hit(match stride.cmp(&size) {
             std::cmp::Ordering::Less => "window overlap",
             std::cmp::Ordering::Equal => "window exact",
