@@ -24,7 +24,6 @@ mod engine;
 mod exprs;
 mod generate;
 mod host;
-mod kernels;
 mod leaves;
 mod mutants;
 mod operations;
@@ -42,7 +41,6 @@ mod windows;
 
 use campaign::{Campaign, on_large_stack};
 use generate::generate;
-use kernels::{Back, Kernels};
 use rng::Rng;
 use runner::{Answer, Case, Probe, Reference, Runner, Shuffled};
 use std::ops::Range;
@@ -59,16 +57,10 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The interpreter and what is held against it. A new engine goes here, once per way of running it.
 fn runners(seed: u64) -> Vec<Box<dyn Runner>> {
-    // Compiling takes longer than anything else, so not every script is.
-    #[cfg(feature = "jit")]
-    let back = if seed.is_multiple_of(3) { Back::Jit } else { Back::Execute };
-    #[cfg(not(feature = "jit"))]
-    let back = Back::Execute;
     vec![
         Box::new(Reference),
         Box::new(Shuffled { rng: Rng::new(seed) }),
         Box::new(Probe),
-        Box::new(Kernels { back, checked: 0 }),
         #[cfg(feature = "jit")]
         Box::new(engine::Compiled::new(seed)),
     ]
