@@ -20,6 +20,9 @@ const LARGEST: usize = 2_000;
 /// Sums of a coordinate and a number no larger than this do not wrap.
 const FAR: i64 = 1 << 61;
 
+/// What offsets are made with.
+const ADDRESSING: [BinaryFn; 5] = [BinaryFn::Add, BinaryFn::Sub, BinaryFn::Mul, BinaryFn::Min, BinaryFn::Max];
+
 /// The kernel with its rows split.
 pub fn split(mut kernel: Kernel) -> Kernel {
     let body = std::mem::take(&mut kernel.body);
@@ -121,15 +124,14 @@ fn clamps(kernel: &Kernel, row: &For, inside: &BTreeSet<ValueId>) -> Vec<Clamp> 
 fn offsets(kernel: &Kernel, inside: &BTreeSet<ValueId>) -> BTreeSet<ValueId> {
     let mut found = BTreeSet::new();
     for id in inside.iter().rev() {
-        match kernel.value(*id).op {
-            Op::Load(_, offset) | Op::Table(_, offset) => _ = found.insert(offset),
-            Op::Binary(function, a, b) if found.contains(id) => match function {
-                BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul | BinaryFn::Min | BinaryFn::Max => {
-                    found.extend([a, b]);
-                }
-                _ => {}
-            },
-            _ => {}
+        if let Op::Load(_, offset) | Op::Table(_, offset) = kernel.value(*id).op {
+            found.insert(offset);
+        }
+        if let Op::Binary(function, a, b) = kernel.value(*id).op
+            && found.contains(id)
+            && ADDRESSING.contains(&function)
+        {
+            found.extend([a, b]);
         }
     }
     found
@@ -275,5 +277,45 @@ impl Copier<'_> {
             choice.results.iter().map(|(result, a, b)| (self.place(*result), self.get(*a), self.get(*b)));
         let results = results.collect();
         If { condition, then, otherwise, results }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split;
+    use crate::loops::parse::parse;
+    use crate::loops::passes::sweep::sweep;
+    use crate::loops::verify::verify;
+
+    #[track_caller]
+    fn rows(body: &str, stored: &str) -> Vec<String> {
+        let text = format!(
+            "kernel a(lo, hi)
+  b0: f32 in
+  b1: f32 out
+  v0: i64 = arg 0
+  v1: i64 = arg 1
+  v2: i64 = const 5
+  row v3 in v0..v1
+{body}    store b1 v3 {stored}
+"
+        );
+        let kernel = sweep(split(parse(&text).expect("parses")));
+        verify(&kernel).expect("keeps the laws");
+        let text = kernel.to_string();
+        text.split("  row ").skip(1).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_middle_has_no_clamps() {
+        let body = "    v4: i64 = sub v3 v2\n    v5: i64 = max v4 v2\n    v6: i64 = min v1 v5\n    v7: f32 = load b0 v6\n";
+        let clamps: Vec<bool> = rows(body, "v7").iter().map(|row| row.contains("max")).collect();
+        assert_eq!(clamps, [true, false, true]);
+    }
+
+    #[test]
+    fn clamps_of_values_stay() {
+        let body = "    v4: i64 = max v3 v2\n    v5: f32 = cast v4\n";
+        assert_eq!(rows(body, "v5").len(), 1);
     }
 }
