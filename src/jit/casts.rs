@@ -100,7 +100,8 @@ fn cast_ramp(code: &mut Code<'_>, from: Element, to: Element, ramp: (Value, i64)
             let lanes = code.narrow_ramp(ramp.0, ramp.1);
             Val::Quad(ints::canonical(code, Int::of(to), lanes))
         }
-        Element::Bool | Element::F16 | Element::F32 | Element::F64 => {
+        Element::F16 | Element::F32 | Element::F64 => wide::ramp_to_floats(code, from, to, ramp),
+        Element::Bool => {
             let lanes = code.spread(from, Val::Ramp(ramp.0, ramp.1));
             cast_lanes(code, from, to, lanes)
         }

@@ -8,7 +8,7 @@
 //! Coordinates are that small but for a few, so the code looks at its four lanes and converts them at once if they
 //! are, and one by one if not. Both ways give the same bits.
 
-use super::casts::{cast_scalar, demote, promote};
+use super::casts::{cast, cast_scalar, demote, promote};
 use super::code::Code;
 use super::lanes::{Val, lane_type};
 use crate::graph::types::Element;
@@ -20,6 +20,9 @@ use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
 const MAGIC: f64 = 6_755_399_441_055_744.0;
 /// What is smaller than `2 ^ NEAR` is converted at once.
 const NEAR: u32 = 50;
+/// The first lane of a ramp of i32 is smaller than `2 ^ SMALL`, its step than `2 ^ SMALL_STEP`.
+const SMALL: u32 = 30;
+const SMALL_STEP: u32 = 27;
 
 /// Integers of 64 bits to f32 or f64.
 pub(super) fn to_floats(code: &mut Code<'_>, from: Element, to: Element, ints: Val) -> Val {
@@ -29,6 +32,27 @@ pub(super) fn to_floats(code: &mut Code<'_>, from: Element, to: Element, ints: V
         if lane_type(to) == F32 { demote(code, doubles) } else { doubles }
     };
     unless(code, far, near, |code| each_lane(code, from, to, ints))
+}
+
+/// A ramp to f32 or f64: if its scalar is small, all lanes are i32, and there are instructions for those.
+pub(super) fn ramp_to_floats(code: &mut Code<'_>, from: Element, to: Element, ramp: (Value, i64)) -> Val {
+    let (first, step) = ramp;
+    let lanes = Val::Ramp(first, step);
+    let steady = step.unsigned_abs() < 1 << SMALL_STEP && (from.is_signed() || step >= 0);
+    if !steady {
+        let lanes = code.spread(from, lanes);
+        return to_floats(code, from, to, lanes);
+    }
+    let shifted = if from.is_signed() { code.add_with(first, 1 << SMALL) } else { first };
+    let far = code.shift_right(shifted, if from.is_signed() { SMALL + 1 } else { SMALL });
+    let near = |code: &mut Code<'_>| {
+        let narrow = code.narrow_ramp(first, step);
+        cast(code, Element::I32, to, Val::Quad(narrow))
+    };
+    branch(code, far, near, |code| {
+        let lanes = code.spread(from, lanes);
+        to_floats(code, from, to, lanes)
+    })
 }
 
 /// f32 or f64 to integers of 64 bits.
@@ -83,10 +107,20 @@ fn unless<'f>(
     near: impl FnOnce(&mut Code<'f>) -> Val,
     otherwise: impl FnOnce(&mut Code<'f>) -> Val,
 ) -> Val {
-    let [first, second, done] = [(); 3].map(|()| code.builder.create_block());
     let some = far.parts().into_iter().reduce(|a, b| code.ins().bor(a, b)).expect("lanes have parts");
     let some = code.ins().vany_true(some);
-    code.ins().brif(some, second, &[], first, &[]);
+    branch(code, some, near, otherwise)
+}
+
+/// `near`, unless the scalar `far` is not 0; then `otherwise`. Both have the same registers.
+fn branch<'f>(
+    code: &mut Code<'f>,
+    far: Value,
+    near: impl FnOnce(&mut Code<'f>) -> Val,
+    otherwise: impl FnOnce(&mut Code<'f>) -> Val,
+) -> Val {
+    let [first, second, done] = [(); 3].map(|()| code.builder.create_block());
+    code.ins().brif(far, second, &[], first, &[]);
 
     code.builder.set_cold_block(second);
     code.builder.switch_to_block(second);

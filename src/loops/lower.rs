@@ -273,27 +273,28 @@ impl Lowerer<'_> {
             return self.vars[0];
         }
         let out = self.sources.len();
-        let vars = self.vars.clone();
-        let places = vars.into_iter().enumerate().map(|(dim, var)| self.place(out, dim, vec![var]));
-        let places = places.collect();
-        self.sum(places)
+        let mut parts = Vec::new();
+        for (dim, var) in self.vars.clone().into_iter().enumerate() {
+            self.parts(out, dim, vec![var], &mut parts);
+        }
+        self.offset(parts)
     }
 
-    /// The part of an offset that one dimension of a buffer adds, for a coordinate given as terms.
-    ///
-    /// What does not vary along the row is summed apart, before it.
+    /// The part of an offset that a dimension other than the last adds, for a coordinate given as terms.
     fn place(&mut self, buffer: usize, dim: usize, mut terms: Vec<ValueId>) -> ValueId {
         let origin = self.layout.origin(buffer, dim);
-        let zero = self.builder.int(0);
-        let first = self.builder.arg(origin);
-        terms.push(self.builder.binary(BinaryFn::Sub, zero, first));
+        terms.push(self.before_origin(buffer, dim));
         let place = self.sum(terms);
-        if self.layout.is_last(buffer, dim) {
-            return place;
-        }
         let (mask, pitch) = (self.builder.arg(origin + 2), self.builder.arg(origin + 3));
         let row = self.builder.binary(BinaryFn::And, place, mask);
         self.builder.binary(BinaryFn::Mul, row, pitch)
+    }
+
+    /// What a coordinate is moved by: minus the origin.
+    fn before_origin(&mut self, buffer: usize, dim: usize) -> ValueId {
+        let zero = self.builder.int(0);
+        let first = self.builder.arg(self.layout.origin(buffer, dim));
+        self.builder.binary(BinaryFn::Sub, zero, first)
     }
 
     /// What a window's value makes of the element that is there.

@@ -3,10 +3,12 @@
 //! ```text
 //! lower       a body as a kernel; folds constants, shares and hoists as it goes
 //! simplify    (x + 3) - 3  ->  x
+//! split       rows, where reads need no clamping
 //! sweep       values that nobody uses, and gaps in their numbers, go
 //! ```
 
 pub mod simplify;
+pub mod split;
 pub mod sweep;
 
 use super::ir::Kernel;
@@ -19,19 +21,22 @@ pub enum Pass {
     Lower,
     /// Identities of integers.
     Simplify,
+    /// Rows without clamps in their middle.
+    Split,
     /// Removes what is not used.
     Sweep,
 }
 
 impl Pass {
     /// Every pass, in the order they run.
-    pub const ALL: [Pass; 3] = [Pass::Lower, Pass::Simplify, Pass::Sweep];
+    pub const ALL: [Pass; 4] = [Pass::Lower, Pass::Simplify, Pass::Split, Pass::Sweep];
 
     /// As `--after` takes it.
     pub fn name(self) -> &'static str {
         match self {
             Pass::Lower => "lower",
             Pass::Simplify => "simplify",
+            Pass::Split => "split",
             Pass::Sweep => "sweep",
         }
     }
@@ -45,6 +50,7 @@ impl Pass {
         match self {
             Pass::Lower => kernel,
             Pass::Simplify => simplify::simplify(&kernel),
+            Pass::Split => split::split(kernel),
             Pass::Sweep => sweep::sweep(kernel),
         }
     }

@@ -11,6 +11,7 @@
 mod buffers;
 mod check;
 mod host;
+mod limits;
 mod regions;
 mod scripts;
 mod shapes;

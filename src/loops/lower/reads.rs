@@ -20,7 +20,8 @@ impl Lowerer<'_> {
         bound: &Bound,
     ) -> ValueId {
         let access = source.access.expect("only a tensor's own body reads");
-        let read = access.reads.iter().find(|read| read.read == id).expect("every read has an access");
+        let at = access.reads.binary_search_by_key(&id, |read| read.read);
+        let read = &access.reads[at.expect("every read has an access")];
         let buffer =
             self.sources.iter().position(|known| *known == tensor).expect("every source has a buffer");
         let guarded = !read.conditions.iter().all(|condition| self.conditions.contains(condition));
@@ -33,21 +34,27 @@ impl Lowerer<'_> {
             }
             self.parts(buffer, dim, terms, &mut parts);
         }
-        let offset = self.sum(parts);
+        let offset = self.offset(parts);
         self.builder.load(BufferId(buffer as u32), offset, self.arms)
     }
 
-    /// The parts of the offset along one dimension. In the last one, what moves along the row stays apart, so that all
-    /// that does not is summed up before the row.
-    fn parts(&mut self, buffer: usize, dim: usize, terms: Vec<ValueId>, parts: &mut Vec<ValueId>) {
-        if !self.layout.is_last(buffer, dim) {
+    /// The parts of the offset along one dimension. Those of the last one stay apart, so that all that does not move
+    /// along the row is summed up before it.
+    pub(super) fn parts(&mut self, buffer: usize, dim: usize, terms: Vec<ValueId>, parts: &mut Vec<ValueId>) {
+        if self.layout.is_last(buffer, dim) {
+            parts.extend(terms);
+            parts.push(self.before_origin(buffer, dim));
+        } else {
             parts.push(self.place(buffer, dim, terms));
-            return;
         }
-        let (moving, still): (Vec<_>, Vec<_>) =
-            terms.into_iter().partition(|term| self.builder.home(*term) >= self.row);
-        parts.push(self.place(buffer, dim, still));
-        parts.extend(moving);
+    }
+
+    /// The sum of the parts of an offset. Constants come last: `row + x` is shared, and the processor adds the rest.
+    pub(super) fn offset(&mut self, parts: Vec<ValueId>) -> ValueId {
+        let (constants, others): (Vec<_>, Vec<_>) =
+            parts.into_iter().partition(|part| self.builder.constant(*part).is_some());
+        let (constant, moving) = (self.sum(constants), self.sum(others));
+        self.builder.binary(BinaryFn::Add, moving, constant)
     }
 
     /// A coordinate moved into the buffer's box: the value read there is not used.
