@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 use crate::access::footprint::Region;
+use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::index::Interval;
 use crate::jit::Module;
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
@@ -22,14 +23,25 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Room for `bytes`, all zero.
-    pub fn new(bytes: usize) -> Self {
-        Buffer { words: vec![0; bytes.div_ceil(8)] }
+    /// Room for `bytes`, all zero; an error if there is no such room.
+    pub fn new(bytes: u128) -> Result<Self> {
+        let mut buffer = Buffer::default();
+        buffer.resize(bytes)?;
+        Ok(buffer)
     }
 
     /// Makes it hold `bytes`; what it held is lost.
-    pub fn resize(&mut self, bytes: usize) {
-        self.words.resize(bytes.div_ceil(8), 0);
+    pub fn resize(&mut self, bytes: u128) -> Result<()> {
+        let words = bytes.div_ceil(8);
+        let more = words.saturating_sub(self.words.len() as u128);
+        let room = usize::try_from(more).ok().and_then(|more| self.words.try_reserve_exact(more).ok());
+        if room.is_none() {
+            return Diagnostic::new(Code::E1005, format!("{bytes} bytes cannot be allocated"))
+                .help("read a smaller part, or choose smaller tiles with `--tile`")
+                .err();
+        }
+        self.words.resize(words as usize, 0);
+        Ok(())
     }
 
     /// Bytes that it can hold.

@@ -147,7 +147,7 @@ impl Schedule<'_> {
             self.done(step, None);
             (self.progress)(volume(&region) as u64);
         } else {
-            let mut buffer = Buffer::new(bytes as usize);
+            let mut buffer = Buffer::new(bytes.into())?;
             let place = Place::dense(buffer.memory_mut(), &region, element as usize);
             self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
             self.done(step, Some(Arc::new(Tile { region, buffer })));

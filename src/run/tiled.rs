@@ -54,7 +54,7 @@ impl Tiled {
     /// An engine that compiles `program`.
     pub fn new(program: Arc<Program>) -> Result<Tiled> {
         let stages = stages(&program.graph, &program.accesses)
-            .map_err(|error| Box::new(Diagnostic::new(Code::E1007, error.message)))?;
+            .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
         let kernels = Kernels::default();
         let common = Common { program, stages: Arc::new(stages), kernels, vars: Mutex::default() };
         Ok(Tiled { shared: Arc::new(common) })
@@ -110,7 +110,7 @@ impl Asked {
             threads: limits.threads.max(1),
             tile: limits.tile.clone(),
         };
-        let failed = |PlanError(why): PlanError| Box::new(Diagnostic::new(Code::E1007, why));
+        let failed = |PlanError(why): PlanError| Box::new(Diagnostic::new(Code::E1009, why));
         let boxes = needed_boxes(&self.stages, &request).map_err(failed)?;
         let groups = groups(&self.stages, &request, &boxes);
         Ok(Division { stages: self.stages.clone(), boxes, groups })
@@ -177,15 +177,14 @@ impl Common {
         each(&region, |coords| {
             let (Some(element), true) = (elements.next(), failed.is_none()) else { return };
             match follow(target, coords) {
-                Ok(Target::Base(base)) => vars.write(&self.stages.graph, target.base, &base, element),
+                Ok(Target::Base(base)) => {
+                    failed = vars.write(&self.stages.graph, target.base, &base, element).err();
+                }
                 Ok(Target::Value(_)) => {}
-                Err(why) => failed = Some(why),
+                Err(why) => failed = Some(Box::new(Diagnostic::new(Code::E1009, why))),
             }
         });
-        match failed {
-            Some(why) => Diagnostic::new(Code::E1009, why).err(),
-            None => Ok(()),
-        }
+        failed.map_or(Ok(()), Err)
     }
 
     /// Computes a request into memory.
@@ -337,7 +336,7 @@ impl Reading {
     ) -> Result<()> {
         let element = self.job.view.element.bytes();
         if self.slabs == 1 {
-            let mut buffer = Buffer::new(self.bytes as usize);
+            let mut buffer = Buffer::new(self.bytes.into())?;
             ledger.hold(self.bytes);
             let data = &mut buffer.bytes_mut()[..self.bytes as usize];
             compute(&self.division, data)?;
@@ -348,7 +347,7 @@ impl Reading {
         let mut buffer = Buffer::default();
         for region in slabs(&self.asked.region, element) {
             let bytes = volume(&region) as u64 * element;
-            buffer.resize(bytes as usize);
+            buffer.resize(bytes.into())?;
             ledger.hold(bytes);
             let division = self.asked.divide(&region, &self.job.limits)?;
             let data = &mut buffer.bytes_mut()[..bytes as usize];

@@ -6,15 +6,17 @@
 
 use super::memory::{Buffer, Place, copy, fill, meet};
 use crate::access::footprint::Region;
+use crate::diagnostic::Result;
 use crate::graph::body::TensorId;
 use crate::graph::scalar::Scalar;
 use crate::graph::types::Element;
 use crate::graph::{Graph, TensorKind};
 use crate::index::Interval;
 use crate::io::store_scalar;
-use crate::plan::grid::Grid;
+use crate::plan::grid::{Grid, volume};
 use crate::plan::readers::each;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// The written parts of all variables.
 #[derive(Clone, Debug, Default)]
@@ -62,22 +64,23 @@ impl Vars {
     }
 
     /// Writes one element.
-    pub fn write(&mut self, graph: &Graph, var: TensorId, coords: &[i64], element: &[u8]) {
+    pub fn write(&mut self, graph: &Graph, var: TensorId, coords: &[i64], element: &[u8]) -> Result<()> {
         let point: Region = coords.iter().map(|at| Interval::trusted(*at, *at)).collect();
         let number: Vec<i64> = grid(&point).numbers.iter().map(|range| range.first()).collect();
         let held = whole(&number);
         let tensor = graph.tensor(var);
-        let tile = self.tiles.entry((var, number)).or_insert_with(|| {
-            let TensorKind::Var(value) = &tensor.kind else { return Buffer::new(0) };
-            let elements: i64 = held.iter().map(|range| range.len().unwrap_or(1)).product();
-            let mut tile = Buffer::new(elements as usize * element.len());
+        if let (TensorKind::Var(value), Entry::Vacant(entry)) = (&tensor.kind, self.tiles.entry((var, number.clone()))) {
+            let mut tile = Buffer::new(volume(&held) * element.len() as u128)?;
             fill(
                 &Place::dense(tile.memory_mut(), &held, element.len()),
                 &held,
                 &element_bytes(tensor.element, *value),
             );
-            tile
-        });
-        fill(&Place::dense(tile.memory_mut(), &held, element.len()), &point, element);
+            entry.insert(tile);
+        }
+        if let Some(tile) = self.tiles.get_mut(&(var, number)) {
+            fill(&Place::dense(tile.memory_mut(), &held, element.len()), &point, element);
+        }
+        Ok(())
     }
 }

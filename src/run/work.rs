@@ -107,8 +107,8 @@ impl<'r> Work<'r> {
         scratch: &mut Scratch,
         out: &Place<'_>,
     ) -> Result<()> {
-        let nothing = Buffer::new(16);
-        let held = self.held(group, task, tiles, scratch, nothing.memory());
+        let nothing = Buffer::new(16)?;
+        let held = self.held(group, task, tiles, scratch, nothing.memory())?;
         for band in Bands::new(&self.division.stages, group, task) {
             self.control.check()?;
             self.members(group, &band, tiles, &held)?;
@@ -133,40 +133,40 @@ impl<'r> Work<'r> {
         tiles: &'m BTreeMap<usize, Vec<Arc<Tile>>>,
         scratch: &'m mut Scratch,
         nothing: Memory<'m>,
-    ) -> Held<'m>
+    ) -> Result<Held<'m>>
     where
         'r: 'm,
     {
         let stages = &self.division.stages;
         scratch.buffers.resize_with(group.members.len() + 1, Buffer::default);
         let mut buffers = scratch.buffers.iter_mut();
-        let mut place = |slot: &Slot, id: TensorId| {
+        let mut place = |slot: &Slot, id: TensorId| -> Result<Place<'m>> {
             let bytes = stages.tensor(id).element.bytes() as usize;
             let buffer = buffers.next().expect("one for each member");
-            buffer.resize(slot.elements() as usize * bytes);
-            Place { memory: buffer.memory_mut(), layout: slot.layout(), bytes }
+            buffer.resize(slot.elements().saturating_mul(bytes as u128))?;
+            Ok(Place { memory: buffer.memory_mut(), layout: slot.layout(), bytes })
         };
-        let own = task.steps.as_ref().map(|(_, slot)| place(slot, group.target));
+        let own = task.steps.as_ref().map(|(_, slot)| place(slot, group.target)).transpose()?;
         let places = group.members.iter().zip(&task.slots).map(|(member, slot)| {
-            let slot = slot.as_ref()?;
-            Some(match member.role {
+            let Some(slot) = slot else { return Ok(None) };
+            Ok(Some(match member.role {
                 Role::Resident => self.resident(member.tensor),
                 Role::Gather(other) => match whole(tiles.get(&other), &slot.region) {
                     Some(tile) => {
                         let bytes = stages.tensor(member.tensor).element.bytes() as usize;
                         Place::dense(tile.buffer.memory(), &tile.region, bytes)
                     }
-                    None => place(slot, member.tensor),
+                    None => place(slot, member.tensor)?,
                 },
-                Role::Compute | Role::Fill => place(slot, member.tensor),
-            })
+                Role::Compute | Role::Fill => place(slot, member.tensor)?,
+            }))
         });
-        let places: Vec<_> = places.collect();
+        let places = places.collect::<Result<Vec<_>>>()?;
         let in_tile = group.members.iter().zip(&task.slots).map(|(member, slot)| match (member.role, slot) {
             (Role::Gather(other), Some(slot)) => whole(tiles.get(&other), &slot.region).is_some(),
             _ => false,
         });
-        Held { places, in_tile: in_tile.collect(), own, nothing }
+        Ok(Held { places, in_tile: in_tile.collect(), own, nothing })
     }
 
     fn resident(&self, input: TensorId) -> Place<'r> {
@@ -281,8 +281,8 @@ impl<'r> Work<'r> {
         let task = task(stages, group, &self.division.boxes, tile.clone());
         let bytes = held_bytes(self.division, group, &task);
         self.ledger.hold(bytes);
-        let nothing = Buffer::new(16);
-        let held = self.held(group, &task, tiles, scratch, nothing.memory());
+        let nothing = Buffer::new(16)?;
+        let held = self.held(group, &task, tiles, scratch, nothing.memory())?;
         for band in Bands::new(stages, group, &task) {
             self.members(group, &band, tiles, &held)?;
         }

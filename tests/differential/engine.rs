@@ -25,7 +25,7 @@ impl Compiled {
     }
 
     fn engine(&self, case: &Case) -> Result<Engine, String> {
-        let mut builder = Engine::builder().kind(Kind::Jit).threads(self.threads);
+        let mut builder = Engine::builder().kind(Kind::Jit).threads(self.threads).memory(1 << 30);
         if let Some(tile) = &self.tile {
             builder = builder.tile(tile.iter().copied());
         }
