@@ -5,12 +5,13 @@
 //!                                                     window [5, 1] stride [1, 2] offset [-2, 0]
 //! ```
 //!
-//! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches;
+//! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches, [`exact`] whether it wraps;
 //! - [`guards`] says which conditions hold where a read happens, [`ranges`] what every node can be there;
 //! - [`mod@footprint`] says which box of its sources a box of a tensor needs;
 //! - [`prove`] checks that reads stay inside their domains, [`mod@print`] shows it all.
 
 pub mod bounds;
+pub mod exact;
 pub mod footprint;
 pub mod guards;
 pub mod linear;
@@ -92,7 +93,13 @@ pub fn infer(graph: &Graph, diagnostics: &mut Diagnostics) -> Accesses {
         let domains = dims.map(|(at, dim)| (Coord::Global(at as u32), dim.interval)).collect();
         body_access(graph, &set.body, &[], domains, &set.target.name, diagnostics)
     });
-    Accesses { tensors, sets: sets.collect() }
+    let accesses = Accesses { tensors, sets: sets.collect() };
+    let outputs = graph.outputs.iter().map(|output| (&output.view, output.span, "output"));
+    let targets = graph.sets.iter().map(|set| (&set.target, set.span, "set"));
+    for (view, span, item) in outputs.chain(targets) {
+        diagnostics.extend(prove::stored(graph, view, &view.intervals(), span, &format!("`{item}`")));
+    }
+    accesses
 }
 
 fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnostics) -> TensorAccess {
@@ -108,7 +115,7 @@ fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnostics) 
                 body_access(graph, body, windows, domains(tensor, windows), &tensor.name, diagnostics)
             }
             WindowBody::Extern { args, .. } => {
-                prove::takes(tensor, windowed, args, diagnostics);
+                prove::takes(graph, tensor, windowed, args, diagnostics);
                 TensorAccess::default()
             }
         },

@@ -18,6 +18,7 @@ pub use codes::{Code, Severity};
 pub use render::{Style, render, to_json};
 
 use crate::source::Span;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// One error or warning.
@@ -125,7 +126,12 @@ impl std::error::Error for Diagnostic {}
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    /// Codes and places of those beyond [`MOST`].
+    hidden: BTreeSet<(Code, Option<Span>)>,
 }
+
+/// Errors that are kept, and warnings: nobody reads more.
+const MOST: usize = 100;
 
 impl Diagnostics {
     /// Takes one in; the same mistake at the same place is kept once, however many calls lead there.
@@ -135,9 +141,23 @@ impl Diagnostics {
             (known.code, &known.message, place(known))
                 == (diagnostic.code, &diagnostic.message, place(&diagnostic))
         };
-        if !self.list.iter().any(same) {
-            self.list.push(diagnostic);
+        if self.list.iter().any(same) {
+            return;
         }
+        if self.count(diagnostic.code.severity()) < MOST {
+            self.list.push(diagnostic);
+        } else {
+            self.hidden.insert((diagnostic.code, place(&diagnostic)));
+        }
+    }
+
+    /// Whether further errors are only counted, so that it is not worth looking for what they could say.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= MOST && self.count(Severity::Error) >= MOST
+    }
+
+    fn count(&self, severity: Severity) -> usize {
+        self.list.iter().filter(|known| known.code.severity() == severity).count()
     }
 
     /// Keeps the value or the diagnostic.
@@ -163,7 +183,16 @@ impl Diagnostics {
     /// All of them by file and place, those without a place first.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| d.primary().map(|label| label.span));
+        if let (Some(last), more @ 1..) = (self.list.last_mut(), self.hidden.len()) {
+            last.notes.push(format!("and {more} more that are not shown"));
+        }
         self.list
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: T) {
+        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 }
 
@@ -205,6 +234,9 @@ fn is_bidi(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Names that are compared with one that is not known.
+const MOST_NAMES: usize = 5000;
+
 /// The closest of `known` to `name`, if it is close enough to be a slip of the fingers, or goes on where `name` stops.
 ///
 /// Any two names of one letter are one slip apart, so those only match in the other case; names of up to four letters
@@ -219,6 +251,7 @@ pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let continues = |candidate: &str| length >= 4 && candidate.starts_with(name);
     known
         .into_iter()
+        .take(MOST_NAMES)
         .map(|candidate| (edit_distance(name, candidate, limit), candidate))
         .filter(|(distance, candidate)| *distance <= limit || continues(candidate))
         .min()

@@ -212,3 +212,12 @@ fn bodies_that_are_too_large_are_refused() {
     script.push_str("tensor t: f32[x: inf] = f17(x)\n");
     assert_eq!(codes(&script), [Code::E0902]);
 }
+
+#[test]
+fn thousands_of_mistakes_are_counted() {
+    let names: String =
+        (0..3000).map(|i| format!("tensor known{i}: f32[x: inf] = unknown{i} + x\n")).collect();
+    let (_, diagnostics) = compiled(&names, &[]);
+    assert_eq!(diagnostics.len(), 100);
+    assert_eq!(diagnostics[99].notes, ["and 2900 more that are not shown"]);
+}

@@ -20,7 +20,8 @@ fn codes(tensor: &str) -> Vec<String> {
     let root = sources.add("test.itp", format!("{SETUP}\n{tensor}\n"));
     let mut diagnostics = Diagnostics::default();
     compile(&mut sources, root, &NoFiles, &Options::default(), &mut diagnostics);
-    diagnostics.into_sorted().iter().map(|diagnostic| diagnostic.code.to_string()).collect()
+    let codes = diagnostics.into_sorted().into_iter().map(|diagnostic| diagnostic.code.to_string());
+    codes.filter(|code| code.starts_with('E')).collect()
 }
 
 #[track_caller]
@@ -173,4 +174,99 @@ fn far_bounds_are_refused() {
         refused("E0312", &[&format!("{far}\ntensor t: u8[x: inf] = q.{kind}()[x]")]);
     }
     refused("E0408", &["tensor t: f32[x: 3] = sum(i in 9223372036854775806..=9223372036854775807) 1"]);
+}
+
+/// Coordinates lie in ±(2^62 - 2), so `2 * x` never wraps, `4 * x` may: what is compared or divided must not.
+#[test]
+fn far_coordinates_wrap() {
+    let half = "tensor u: f32[x: 3..inf] = 1\ntensor v: f32[x: 0..inf] = 1\n";
+    let far = |tensor: &str| format!("{half}{tensor}");
+    refused(
+        "E0502",
+        &[
+            "tensor t: f32[x: 0..inf] = h[(x * 2 ** 62) // 2 ** 62]",
+            "tensor t: f32[x: 0..40] = h[(x * 2 ** 62) // 2 ** 61]",
+            &far("tensor t: f32[x: inf] = if 4 * x < 10 then 0 else u[x]"),
+            &far("tensor t: f32[x: inf] = v[max(4 * x, 0) - max(-4 * x, 0) + abs(4 * x)]"),
+            &far("tensor t: f32[x: inf] = v[abs(4 * x)]"),
+            &far("tensor t: f32[x: 0..inf] = v[(3 * x) // 2]"),
+            "tensor t: f32[x: 0..inf] = h[min(3 * x, 19)]",
+            "tensor t: f32[x: inf] = h[i64(clamp(f64(4 * x) * 0 + 5, 0, 9)) + min(max(4 * x, -9223372036854775808), 0)]",
+        ],
+    );
+    inside(&[
+        "tensor t: f32[x: 0..4] = h[(x * 2 ** 60) // 2 ** 60]",
+        &far("tensor t: f32[x: inf] = if 2 * x < 5 then 0 else u[x]"),
+        &far("tensor t: f32[x: -1000..1000] = if 4 * x < 10 then 0 else u[x]"),
+        &far("tensor t: f32[x: inf] = if x > -1000 and x < 1000 and 4 * x >= 10 then u[x] else 0"),
+        &far("tensor t: f32[x: 0..inf] = v[x // 2] + v[4 * x] + v[(2 * x + 1) // 3]"),
+        "tensor t: f32[x: inf] = w[(3 * x) // 2] + w[x // 2 - 1 + 2 * (x % 2)]",
+        "tensor t: f32[x: 0..13] = h[(3 * x) // 2]",
+        "tensor t: f32[x: inf] = if x >= 0 and x < 13 then h[(3 * x) // 2] else 0",
+        "tensor t: f32[x: inf] = { let k = i64(clamp(w[x], -5, 5)); if k + 1 >= 0 then h[k + 1] else w[(x + k) // 2] }",
+        "tensor t: f32[y: inf] window [256] stride [192] offset [-32] as [i] = if y >= 0 and y < 20 then h[y] else 0",
+    ]);
+}
+
+/// Two slices of one tensor are two promises, though they read the same element.
+#[test]
+fn slices_are_proven_each() {
+    refused("E0502", &["tensor t: f32[x: 20] = h[0:20][x] + h[0:5][x]"]);
+}
+
+#[test]
+fn unbounded_sums_of_data_wrap() {
+    let data = "input d: u64[x: 20]\ninput e: u64[x: 20]\n";
+    refused(
+        "E0502",
+        &[&format!(
+            "{data}tensor t: f32[x: 20] = h[5:20][i64(min(max(d[x], u64(5)) + max(e[x], u64(5)), u64(19)))]"
+        )],
+    );
+    refused("E0502", &["tensor t: f32[x: 1..inf] = h[min(max(x * x, -9), 19)]"]);
+}
+
+/// Ranges of floats are rounded as the values are: once in a fused product and sum, before a floor in a quotient.
+#[test]
+fn floats_round_as_their_values() {
+    // 10 · 0.1 rounds to 1, but the exact product is just above.
+    refused("E0502", &["tensor t: f32[x: 11] = h.translate_to([0])[0:1][i64(ceil(f64(x) * 0.1 - 1.0))]"]);
+    refused(
+        "E0502",
+        &["input q: f32[x: 20]\ntensor t: f32[x: 20] = h[0:5][i64(clamp(q[x], 0, 16777215) // 3355443.0)]"],
+    );
+}
+
+/// An implicit bound is not enforced, but what is stored ends there.
+#[test]
+fn implicit_bounds_of_stored_data() {
+    let stored = "input im: f32[y: 0..4*, x: 3]\nvar va: f32[y: 0..4*] = 0\ninput ex: f32[y: 4]\n";
+    let with = |tensor: &str| format!("{stored}{tensor}");
+    refused(
+        "E0502",
+        &[
+            &with("tensor t: f32[y: 5, x: 3] = im[y, x]"),
+            &with("tensor t: f32[y: 5] = va[y]"),
+            &with("tensor t: f32[y: 5] = ex.implicit([y])[y]"),
+            &with("tensor t: f32[y: 5] = ex.implicit([y])[0:5][y]"),
+            &with("view v = ex.implicit([y])[-1:3]\ntensor t: f32[y: 0..3] = v[y - 1]"),
+            &with("tensor t: f32[y: 5] = ex.implicit([y]).flip([y])[y]"),
+            &with("tensor a: f32[y: 4] = ex[y]\ntensor t: f32[y: 5] = a.implicit([y])[y]"),
+            &with("tensor t: f32[y: 8] window [8] as [i] take b = ex.implicit([y]) window [8] = b[i]"),
+            &with("tensor t: f32[y: 8] window [8] take b = ex.implicit([y]) window [8] = extern \"f\"(b)"),
+            &with("output \"a.npy\" = ex.implicit([y])[0:5]"),
+            &with("output \"a.npy\" = im[0:5, :]"),
+            &with("set va[0:5] = 1"),
+        ],
+    );
+    inside(&[
+        &with("tensor t: f32[y: 4, x: 3] = im[y, x]"),
+        &with("tensor t: f32[y: 4] = va[y] + ex.implicit([y])[y]"),
+        &with("tensor t: f32[y: 9] = if y < 4 then va[y] else 0"),
+        &with("tensor t: f32[y: inf] = va.clamp()[y] + ex.implicit([y]).wrap()[y]"),
+        &with("tensor a: f32[y: 0..4*] = y\ntensor t: f32[y: 5] = a[y]"),
+        &with("tensor t: f32[y: 4, x: 3] = im.add_dim(c)[0, y, x]"),
+        &with("output \"a.npy\" = ex.implicit([y])[0:4]"),
+        &with("set va[0:4] = 1"),
+    ]);
 }

@@ -99,6 +99,16 @@ pub struct Case {
 }
 
 impl Case {
+    /// The ends of an atom of the case, from those of the atom itself.
+    pub fn ends(&self, atom: Atom, (lo, hi): (i128, i128)) -> (i128, i128) {
+        let place = match atom {
+            Atom::Coord(coord) => self.place(coord),
+            Atom::Floor(_) | Atom::Node(_) => None,
+        };
+        let (modulus, residue) = place.map_or((1, 0), |(modulus, residue)| (modulus.into(), residue.into()));
+        (-(residue - lo).div_euclid(modulus), (hi - residue).div_euclid(modulus))
+    }
+
     fn place(&self, coord: Coord) -> Option<(i64, i64)> {
         self.places.iter().find(|(own, ..)| *own == coord).map(|(_, modulus, residue)| (*modulus, *residue))
     }

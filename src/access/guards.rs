@@ -46,6 +46,15 @@ pub struct Facts {
     pub floats: BTreeMap<NodeId, (f64, f64)>,
 }
 
+/// `a function b`, which holds or does not.
+#[derive(Clone, Copy, Debug)]
+struct Comparison {
+    function: BinaryFn,
+    holds: bool,
+    a: NodeId,
+    b: NodeId,
+}
+
 /// No conditions.
 pub const ALWAYS: PathId = PathId(0);
 
@@ -117,16 +126,11 @@ impl Guards {
 }
 
 impl Facts {
-    /// What `conditions` say about coordinates that lie in `domain` at least.
-    pub fn new(
-        body: &Body,
-        forms: &Forms,
-        conditions: &[(NodeId, bool)],
-        domain: &dyn Fn(Coord) -> Interval,
-    ) -> Self {
+    /// What `conditions` say about coordinates and nodes, which lie at least where `forms` knows them to be.
+    pub fn new(body: &Body, forms: &Forms, conditions: &[(NodeId, bool)]) -> Self {
         let mut facts = Facts { coords: BTreeMap::new(), forms: Vec::new(), floats: BTreeMap::new() };
         let mut queue = conditions.to_vec();
-        let mut different = Vec::new();
+        let mut comparisons = Vec::new();
         while let Some((condition, holds)) = queue.pop() {
             match body.node(condition).op {
                 Op::Unary(UnaryFn::Not, a) => queue.push((a, !holds)),
@@ -134,7 +138,7 @@ impl Facts {
                 Op::Binary(BinaryFn::Or, a, b) if !holds => queue.extend([(a, false), (b, false)]),
                 Op::Binary(function, a, b) if function.is_comparison() => match body.ty(a) {
                     Ty::Strong(element) if element.is_int() => {
-                        facts.compare_ints(forms, function, holds, (a, b), &mut different);
+                        comparisons.push(Comparison { function, holds, a, b });
                     }
                     Ty::Strong(element) if element.is_float() && holds => {
                         facts.compare_floats(body, function, forms.first(a), forms.first(b))
@@ -144,20 +148,43 @@ impl Facts {
                 _ => {}
             }
         }
-        facts.spread(domain);
-        facts.exclude(different, domain);
+        facts.compare(body, forms, comparisons);
         facts
+    }
+
+    /// Learns from comparisons whose sides do not wrap; what some of them say may show that others do not.
+    fn compare(&mut self, body: &Body, forms: &Forms, mut comparisons: Vec<Comparison>) {
+        let domain = |coord| forms.domain(coord);
+        let mut different = Vec::new();
+        while !comparisons.is_empty() {
+            let exact = |id| body.ty(id) != Ty::Strong(Element::I64) || self.is_exact(body, forms, id);
+            let (sound, waiting): (Vec<_>, Vec<_>) =
+                comparisons.into_iter().partition(|comparison| exact(comparison.a) && exact(comparison.b));
+            if sound.is_empty() {
+                break;
+            }
+            sound.iter().for_each(|comparison| self.compare_ints(forms, comparison, &mut different));
+            self.spread(&domain);
+            comparisons = waiting;
+        }
+        self.exclude(different, &domain);
+    }
+
+    /// Whether the form of a node is its value where these facts hold.
+    fn is_exact(&self, body: &Body, forms: &Forms, id: NodeId) -> bool {
+        forms.fits(body, forms.get(id), &|atom| match atom {
+            Atom::Coord(coord) => self.coord(coord, &|coord| forms.domain(coord)),
+            Atom::Floor(_) | Atom::Node(_) => forms.range_of(body, atom),
+        })
     }
 
     fn compare_ints(
         &mut self,
         forms: &Forms,
-        function: BinaryFn,
-        holds: bool,
-        (a, b): (NodeId, NodeId),
+        Comparison { function, holds, a, b }: &Comparison,
         different: &mut Vec<Linear>,
     ) {
-        let Some(difference) = forms.get(a).plus(-1, forms.get(b)) else { return };
+        let Some(difference) = forms.get(*a).plus(-1, forms.get(*b)) else { return };
         let range = match (function, holds) {
             (BinaryFn::Lt, true) | (BinaryFn::Ge, false) => Interval::bounds(None, Some(0)),
             (BinaryFn::Le, true) | (BinaryFn::Gt, false) => Interval::bounds(None, Some(1)),

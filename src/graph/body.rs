@@ -238,7 +238,7 @@ pub struct Body {
     /// Reduction variables.
     pub binders: Vec<BoundVar>,
     obligations: Vec<Obligation>,
-    obliged: HashSet<(NodeId, NodeId, Arc<str>, Arc<str>)>,
+    obliged: HashSet<(NodeId, NodeId, Interval, Arc<str>, Arc<str>)>,
 }
 
 /// The most nodes a body may have.
@@ -367,8 +367,8 @@ impl Body {
 
     /// Adds what must be proven about a coordinate; the same again is kept once.
     pub fn oblige(&mut self, obligation: Obligation) {
-        let Obligation { read, coord, what, dim, .. } = &obligation;
-        if self.obliged.insert((*read, *coord, what.clone(), dim.clone())) {
+        let Obligation { read, coord, range, what, dim, .. } = &obligation;
+        if self.obliged.insert((*read, *coord, *range, what.clone(), dim.clone())) {
             self.obligations.push(obligation);
         }
     }

@@ -10,7 +10,7 @@ use super::operators::Operand;
 use super::{Elaborator, Value};
 use crate::diagnostic::{Code, Diagnostic, Result, counted, given, quoted};
 use crate::graph::body::{Coord, NodeId, Obligation, Op, Place, Table, TargetKind};
-use crate::graph::follow::Walk;
+use crate::graph::follow::{Followed, Walk};
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::Ty;
 use crate::graph::view::{View, row_major};
@@ -95,8 +95,10 @@ impl Elaborator<'_, '_> {
         let dims = view.domain().dims().iter().enumerate();
         let dims = dims.map(|(at, dim)| (dim_name(at, dim), dim.enforced())).collect();
         let nodes = self.coordinates(coords)?;
-        let node = self.walk(span).read(view, nodes.clone());
+        let followed = self.walk(span).read(view, nodes.clone());
+        let node = followed.value;
         self.oblige(node, &Target { kind: TargetKind::View, name: &view.name, dims }, &nodes, coords);
+        self.oblige_base(view, &followed, span);
         Ok(node)
     }
 
@@ -105,7 +107,8 @@ impl Elaborator<'_, '_> {
         let nodes = self.coordinates(coords)?;
         let source: Vec<NodeId> =
             (0..nodes.len()).map(|dim| self.take_coordinate(take, dim, nodes[dim], span)).collect();
-        let node = self.walk(span).read(&take.source, source.clone());
+        let followed = self.walk(span).read(&take.source, source.clone());
+        let node = followed.value;
         let source_dims = || take.source.domain().dims().iter().enumerate();
         let sizes = take.sizes.iter().zip(source_dims());
         let dims = sizes.map(|(size, (at, dim))| (dim_name(at, dim), interval(0, *size))).collect();
@@ -117,7 +120,23 @@ impl Elaborator<'_, '_> {
             &source,
             coords,
         );
+        self.oblige_base(&take.source, &followed, span);
         Ok(node)
+    }
+
+    /// Where bounds on the way to the base are not enforced, the read of the base itself must be proven.
+    fn oblige_base(&mut self, view: &View, followed: &Followed, span: Span) {
+        if !view.is_loose() {
+            return;
+        }
+        let base = self.checker.tensors[view.base.index()].clone();
+        let dims = base.domain.dims().iter().enumerate().zip(base.readable());
+        for (((at, dim), range), coord) in dims.zip(&followed.coords) {
+            let place = Place { span, text: "…".into(), calls: self.calls.as_slice().into() };
+            let (kind, what) = (TargetKind::View, base.name.clone());
+            let (read, coord, dim) = (followed.read, *coord, dim_name(at, dim));
+            self.body.oblige(Obligation { kind, read, coord, range, what, dim, place });
+        }
     }
 
     fn take_coordinate(&mut self, take: &Take, dim: usize, local: NodeId, span: Span) -> NodeId {
