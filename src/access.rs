@@ -23,8 +23,9 @@ use crate::diagnostic::Diagnostics;
 use crate::graph::body::{Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
+use crate::index::interval::{floor_div, floor_rem};
 use crate::index::{Interval, Window};
-use bounds::{Case, residues};
+use bounds::{Blocks, Case, blocks, residues};
 use guards::PathId;
 use linear::{Atom, Floor, Linear};
 use ranges::Ranges;
@@ -184,7 +185,29 @@ fn reach(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Reach {
     let has_floor = form.terms.iter().any(|(atom, _)| matches!(atom, Atom::Floor(_)));
     let cases = if has_floor { residues(form, &floors) } else { Some(whole) };
     let moved = cases.and_then(|cases| moved(ranges, path, &cases));
+    let moved = moved.or_else(|| moved_by_block(ranges, path, form, &floors));
     moved.unwrap_or_else(|| Reach { driver: None, range: ranges.form(path, form) })
+}
+
+/// The reach of `rest + stride · ⌊coord / per⌋ + remainder`, for a `per` with more residues than are told apart.
+fn moved_by_block(
+    ranges: &mut Ranges<'_>,
+    path: PathId,
+    form: &Linear,
+    floors: &[Floor],
+) -> Option<Reach> {
+    let Blocks { mut rest, inside, by, quotient, remainder } = blocks(form, floors)?;
+    let [(Atom::Coord(coord @ (Coord::Global(_) | Coord::Window(_))), 1)] = inside.terms[..] else { return None };
+    let moves = |(atom, _): &(Atom, i64)| matches!(atom, Atom::Coord(Coord::Global(_) | Coord::Window(_)));
+    if quotient == 0 || rest.terms.iter().any(moves) {
+        return None;
+    }
+    // ⌊(x + c) / by⌋ is ⌊x / by⌋ or one more, for c in 0..by.
+    rest.offset = rest.offset.checked_add(quotient.checked_mul(floor_div(inside.offset, by))?)?;
+    let more = Interval::new(0, 1 + i64::from(floor_rem(inside.offset, by) != 0)).ok()?;
+    let rests = Interval::new(0, by).ok()?.scale(remainder).ok()?;
+    let range = ranges.form(path, &rest).add(more.scale(quotient).ok()?).ok()?.add(rests).ok()?;
+    Some(Reach { driver: Some(Driver { coord, stride: quotient, per: by }), range })
 }
 
 /// The reach of a form given by residue, if one coordinate moves every case alike.

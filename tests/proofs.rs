@@ -270,3 +270,56 @@ fn implicit_bounds_of_stored_data() {
         &with("set va[0:4] = 1"),
     ]);
 }
+
+#[test]
+fn large_remainders() {
+    let big = "input b: f32[x: 10000]\n";
+    inside(&[
+        &format!("{big}tensor t: f32[x: inf] = b[x % 5000 + 4999]"),
+        &format!("{big}tensor t: f32[x: 0..5000] = b[x % 5000 + x]"),
+        &format!("{big}tensor t: f32[x: 0..15000] = b[x % 5000 + x // 5000]"),
+        &format!("{big}tensor t: f32[y: 100, x: inf] = b[100 * (x % 100) + y] + b[(x + 3 * y) % 10000]"),
+        &format!("{big}tensor t: f32[y: 5000, x: inf] = b[x % 5000 + y] + b[(x % 5000 + y) % 7000]"),
+    ]);
+    refused(
+        "E0502",
+        &[
+            &format!("{big}tensor t: f32[x: 0..15001] = b[x % 5000 + x // 5000 + 4999]"),
+            &format!("{big}tensor t: f32[x: 0..5001] = b[x % 5001 + x]"),
+        ],
+    );
+}
+
+#[test]
+fn negative_divisors() {
+    inside(&[
+        "tensor t: f32[x: -39..1] = h[x // -2]",
+        "tensor t: f32[x: -38..1] = h[(x - 1) // -2]",
+        "tensor t: f32[x: inf] = h[-(x % -20)]",
+        "tensor t: f32[x: inf] = w[x // -2] + w[x % -3]",
+    ]);
+    refused("E0502", &["tensor t: f32[x: -40..1] = h[x // -2]", "tensor t: f32[x: inf] = h[-(x % -21)]"]);
+}
+
+#[test]
+fn only_the_selected_arm_has_a_value() {
+    inside(&[
+        "let v = sum(i in 0..5) if i < 2 then g[i] else 0\ntensor t: f32[x: 20] = h[x - v + 3]",
+        "let v = if 2 > 1 then 3 else sum(i in 0..9) g[i]\ntensor t: f32[x: 17] = h[x + v]",
+    ]);
+    refused("E0204", &["let v = sum(i in 0..5) if i < 4 then g[i] else 0\ntensor t: f32[x: 20] = h[x - v]"]);
+}
+
+#[test]
+fn views_take_maps() {
+    let same = "tensor t: f32[y: 64, x: 48] = ";
+    inside(&[
+        &format!("{same}p.flip({{y: true, x: false}})[y, x] + p.permute({{y: x, x: y}})[x, y]"),
+        &format!("{same}p.clamp({{y: true}})[y - 1, x] + p.fill(0, {{x: true}})[y, x + 1]"),
+        &format!("{same}p.permute({{0: 1, 1: 0}}).wrap({{x: 2 > 1}})[x + 5, y]"),
+        "tensor t: f32[d: 48] = p.diagonal({y: true, x: true}, d)[d]",
+    ]);
+    refused("E0502", &[&format!("{same}p.clamp({{y: true}})[y, x - 1]")]);
+    refused("E0606", &[&format!("{same}p.flip({{y: 1}})[y, x]")]);
+    refused("E0607", &[&format!("{same}p.permute({{y: x}})[y, x]")]);
+}

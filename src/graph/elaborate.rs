@@ -6,6 +6,7 @@
 
 mod builtins;
 mod calls;
+mod dimensions;
 mod foreign;
 mod movement;
 mod op;

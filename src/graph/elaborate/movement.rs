@@ -193,62 +193,6 @@ impl Elaborator<'_, '_> {
         op.check(view.mapped(|map| apply(map, &dims)))
     }
 
-    fn permute(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
-        op.takes(1, 1)?;
-        let dims = self.dimensions(view, op, op.args[0])?;
-        if dims.len() != view.rank() {
-            let message = format!(
-                "`.permute` names {}, but {} has {}",
-                counted(dims.len(), "dimension"),
-                quoted(&view.name),
-                view.rank()
-            );
-            return op.refuse(Code::E0607, message, "name every dimension once");
-        }
-        op.check(view.mapped(|map| map.permute(&dims)))
-    }
-
-    fn dimensions(&mut self, view: &View, op: &Op<'_>, arg: ExprId) -> Result<Vec<DimRef>> {
-        let module = self.frame().module.clone();
-        match module.ast.expr(module.ast.unparen(arg)) {
-            Expr::List(items) => {
-                items.iter().map(|item| self.dimension(view, op, *item).map(position)).collect()
-            }
-            _ => self.wrong_argument(op, arg, "a list of dimensions"),
-        }
-    }
-
-    /// A label of the view, else a constant position.
-    fn dimension(&mut self, view: &View, op: &Op<'_>, expr: ExprId) -> Result<usize> {
-        let module = self.frame().module.clone();
-        let span = module.ast.span(expr);
-        let rank = view.rank();
-        if let Expr::Name(name) = module.ast.expr(expr) {
-            if let Some(at) = view.domain().position(name) {
-                return Ok(at);
-            }
-            if self.checker.modules.lookup(self.frame().id, name).is_none() && self.local(name).is_none() {
-                return op.no_dimension(view, name, span).err();
-            }
-        }
-        let given = self.constant_int(expr, "a dimension")?;
-        let at = if given < 0 { given + rank as i64 } else { given };
-        usize::try_from(at).ok().filter(|at| *at < rank).ok_or_else(|| {
-            let has = counted(rank, "dimension");
-            let message =
-                format!("`.{}` names dimension {given}, but {} has {has}", op.name.name, quoted(&view.name));
-            Box::new(
-                Diagnostic::new(Code::E0605, message)
-                    .at(span, &op.about)
-                    .help(format!("choose a position from 0 to {}, or a label", rank.saturating_sub(1))),
-            )
-        })
-    }
-
-    fn local(&self, name: &str) -> Option<&Value> {
-        self.frame().locals.iter().rev().find(|(local, _)| &**local == name).map(|(_, value)| value)
-    }
-
     fn diagonal(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
         op.takes(2, 2)?;
         let dims = self.dimensions(view, op, op.args[0])?;
@@ -424,7 +368,7 @@ impl Elaborator<'_, '_> {
         }
     }
 
-    fn wrong_argument<T>(&self, op: &Op<'_>, arg: ExprId, expected: &str) -> Result<T> {
+    pub(super) fn wrong_argument<T>(&self, op: &Op<'_>, arg: ExprId, expected: &str) -> Result<T> {
         let arg_is = |what: fn(&Expr) -> bool| what(self.bare(arg));
         let found = if arg_is(|expr| matches!(expr, Expr::List(_))) {
             "a list"
@@ -456,7 +400,7 @@ fn all_dims(view: &View) -> Vec<DimRef> {
     (0..view.rank()).map(position).collect()
 }
 
-fn position(at: usize) -> DimRef {
+pub(super) fn position(at: usize) -> DimRef {
     DimRef::Position(at as i64)
 }
 
