@@ -190,14 +190,11 @@ fn reach(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Reach {
 }
 
 /// The reach of `rest + stride · ⌊coord / per⌋ + remainder`, for a `per` with more residues than are told apart.
-fn moved_by_block(
-    ranges: &mut Ranges<'_>,
-    path: PathId,
-    form: &Linear,
-    floors: &[Floor],
-) -> Option<Reach> {
+fn moved_by_block(ranges: &mut Ranges<'_>, path: PathId, form: &Linear, floors: &[Floor]) -> Option<Reach> {
     let Blocks { mut rest, inside, by, quotient, remainder } = blocks(form, floors)?;
-    let [(Atom::Coord(coord @ (Coord::Global(_) | Coord::Window(_))), 1)] = inside.terms[..] else { return None };
+    let [(Atom::Coord(coord @ (Coord::Global(_) | Coord::Window(_))), 1)] = inside.terms[..] else {
+        return None;
+    };
     let moves = |(atom, _): &(Atom, i64)| matches!(atom, Atom::Coord(Coord::Global(_) | Coord::Window(_)));
     if quotient == 0 || rest.terms.iter().any(moves) {
         return None;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use itp::compile::{Options, compile};
+use itp::compile::{Options, Stage, compile, emit};
 use itp::diagnostic::Diagnostics;
 use itp::graph::modules::NoFiles;
 use itp::source::Sources;
@@ -322,4 +322,21 @@ fn views_take_maps() {
     refused("E0502", &[&format!("{same}p.clamp({{y: true}})[y, x - 1]")]);
     refused("E0606", &[&format!("{same}p.flip({{y: 1}})[y, x]")]);
     refused("E0607", &[&format!("{same}p.permute({{y: x}})[y, x]")]);
+}
+
+/// Twelve views of views share their index arithmetic; so does the text of it.
+#[test]
+fn shared_arithmetic_is_printed_once() {
+    let step = |n: i64| {
+        format!("view v{n} = v{}[0:{}, 0:{}].mirror().translate_by([1, 1])\n", n - 1, 64 - n, 48 - n)
+    };
+    let views: String = (1..13).map(step).collect();
+    let script = format!("input v0: f32[y: 64, x: 48]\n{views}tensor t: f32[y: inf, x: inf] = v12[y, x]");
+    let mut sources = Sources::default();
+    let root = sources.add("test.itp", script);
+    let options = Options::default();
+    let mut diagnostics = Diagnostics::default();
+    let text = emit(Stage::Access, &mut sources, root, &NoFiles, &options, None, &mut diagnostics).unwrap();
+    assert!(text.len() < 20_000, "{} characters", text.len());
+    assert!(text.contains("\n    where "), "{text}");
 }

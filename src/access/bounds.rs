@@ -23,9 +23,7 @@ const FEW_RESIDUES: i64 = 16;
 pub fn bound(form: &Linear, floors: &[Floor], range: &mut dyn FnMut(Atom) -> Interval) -> Interval {
     let by_residue = case_count(form, floors).is_some_and(|cases| cases <= FEW_RESIDUES);
     let by_block = if by_residue { None } else { block_bound(form, floors, range) };
-    by_block
-        .or_else(|| split_bound(form, floors, range))
-        .unwrap_or_else(|| plain_bound(form, floors, range))
+    by_block.or_else(|| split_bound(form, floors, range)).unwrap_or_else(|| plain_bound(form, floors, range))
 }
 
 /// Each atom on its own, but for remainders: `form - by · ⌊form / by⌋` is in `0..by` whatever the form is.
@@ -83,7 +81,8 @@ fn block_bound(form: &Linear, floors: &[Floor], range: &mut dyn FnMut(Atom) -> I
     if values.is_empty() || whole.is_empty() {
         return Some(Interval::new(0, 0).expect("0..0 is an interval"));
     }
-    let (mut first, mut end) = (values.lower().map(|lo| floor_div(lo, by)), values.upper().map(|hi| ceil_div(hi, by)));
+    let (mut first, mut end) =
+        (values.lower().map(|lo| floor_div(lo, by)), values.upper().map(|hi| ceil_div(hi, by)));
     let mut hull: Option<Interval> = None;
     let mut add = |q: Interval, r: Interval| -> Option<()> {
         let part = q.scale(quotient).ok()?.add(r.scale(remainder).ok()?).ok()?;
@@ -136,7 +135,8 @@ pub fn blocks<'f>(form: &Linear, floors: &'f [Floor]) -> Option<Blocks<'f>> {
     let (first, step) = *inside.terms.first()?;
     let own = form.terms.iter().find(|(atom, _)| *atom == first).map_or(0, |(_, factor)| *factor);
     let remainder = own.checked_div(step)?;
-    let rest = form.plus(remainder.checked_neg()?, inside)?.plus(factor.checked_neg()?, &Linear::atom(atom))?;
+    let rest =
+        form.plus(remainder.checked_neg()?, inside)?.plus(factor.checked_neg()?, &Linear::atom(atom))?;
     let apart = rest.terms.iter().all(|(atom, _)| inside.terms.iter().all(|(other, _)| atom != other));
     let quotient = remainder.checked_mul(*by)?.checked_add(factor)?;
     apart.then_some(Blocks { rest, inside, by: *by, quotient, remainder })
