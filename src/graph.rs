@@ -20,6 +20,7 @@ mod elaborate;
 pub mod evaluate;
 pub mod follow;
 mod formats;
+pub(crate) mod ids;
 pub mod modules;
 mod order;
 mod outputs;

@@ -223,7 +223,15 @@ fn unbounded_sums_of_data_wrap() {
             "{data}tensor t: f32[x: 20] = h[5:20][i64(min(max(d[x], u64(5)) + max(e[x], u64(5)), u64(19)))]"
         )],
     );
-    refused("E0502", &["tensor t: f32[x: 1..inf] = h[min(max(x * x, -9), 19)]"]);
+    refused(
+        "E0502",
+        &[
+            &format!(
+                "{data}tensor t: f32[x: 20] = h[5:20][i64(min(sum(i in 0..2) max(d[i], u64(5)), u64(19)))]"
+            ),
+            "tensor t: f32[x: 1..inf] = h[min(max(x * x, -9), 19)]",
+        ],
+    );
 }
 
 /// Ranges of floats are rounded as the values are: once in a fused product and sum, before a floor in a quotient.
@@ -339,4 +347,22 @@ fn shared_arithmetic_is_printed_once() {
     let text = emit(Stage::Access, &mut sources, root, &NoFiles, &options, None, &mut diagnostics).unwrap();
     assert!(text.len() < 20_000, "{} characters", text.len());
     assert!(text.contains("\n    where "), "{text}");
+}
+
+/// Reductions of one range share a variable: what a condition says about one of them says nothing about another.
+#[test]
+fn conditions_on_one_reduction_do_not_hold_in_another() {
+    refused(
+        "E0502",
+        &[
+            "tensor t: f32[x: 9] = { let s = sum(k in 0..5) h[k * 5]; sum(i in 0..5) if i < 3 then s else 0 }",
+            "tensor t: f32[x: 9] = { let s = max(k in 0..5) k * 5; sum(i in 0..5) if i < 3 then h[s] else 0 }",
+            "tensor t: f32[x: 9] = { let s = max(k in 0..5) k * 5; sum(i in 0..5) if h[i] > 2 and i < 3 then h[s] else 0 }",
+        ],
+    );
+    inside(&[
+        "tensor t: f32[x: 9] = { let s = sum(k in 0..5) h[k * 4]; sum(i in 0..5) if i < 3 then s else 0 }",
+        "tensor t: f32[x: inf] = if x >= 0 and x < 10 then sum(i in 0..5) (if i < 3 then h[x + 5 * i - 4 * i] else 0) else 0",
+        "tensor t: f32[x: inf] = if x >= 0 and x < 10 then h[max(k in 0..5) (k + x)] else 0",
+    ]);
 }

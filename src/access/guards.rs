@@ -33,6 +33,8 @@ pub struct Guards {
     paths: Vec<Path>,
     children: HashMap<(PathId, NodeId, bool), PathId>,
     of: Vec<Option<PathId>>,
+    /// Per node, which variables of reductions occur in it, one bit each; several may share a bit.
+    variables: Vec<u64>,
 }
 
 /// What the conditions of a path say.
@@ -62,7 +64,8 @@ impl Guards {
     /// Walks from the root to the leaves; the arms of a selection add its condition.
     pub fn new(body: &Body, root: NodeId) -> Self {
         let start = Path { parent: ALWAYS, condition: root, holds: true, depth: 0 };
-        let mut guards = Guards { paths: vec![start], children: HashMap::new(), of: vec![None; body.len()] };
+        let (children, variables) = (HashMap::new(), variables(body));
+        let mut guards = Guards { paths: vec![start], children, of: vec![None; body.len()], variables };
         guards.of[root.index()] = Some(ALWAYS);
         for id in (0..=root.index()).rev() {
             let Some(path) = guards.of[id] else { continue };
@@ -73,6 +76,10 @@ impl Guards {
                         (guards.child(path, *condition, true), guards.child(path, *condition, false));
                     guards.used(*then, yes);
                     guards.used(*otherwise, no);
+                }
+                Op::Reduce { vars, body, .. } => {
+                    let inside = guards.inside(path, vars);
+                    guards.used(*body, inside);
                 }
                 op => op.args().into_iter().for_each(|arg| guards.used(arg, path)),
             }
@@ -94,6 +101,21 @@ impl Guards {
             self.paths.push(Path { parent: path, condition, holds, depth });
         }
         child
+    }
+
+    /// The conditions of a path that hold inside a reduction over `vars`: reductions of one range share a variable, and
+    /// what is said about it outside is about another one.
+    pub fn inside(&self, path: PathId, vars: &[u32]) -> PathId {
+        let bits = vars.iter().fold(0, |bits, var| bits | bit(*var));
+        let (mut clean, mut at) = (path, path);
+        while at != ALWAYS {
+            let Path { parent, condition, .. } = self.paths[at.0 as usize];
+            if self.variables[condition.index()] & bits != 0 {
+                clean = parent;
+            }
+            at = parent;
+        }
+        clean
     }
 
     /// The conditions of a path as (condition, whether it holds), innermost first.
@@ -279,6 +301,23 @@ impl Facts {
         }
         known
     }
+}
+
+fn bit(var: u32) -> u64 {
+    1 << (var % 64)
+}
+
+/// Which variables of reductions occur in each node.
+fn variables(body: &Body) -> Vec<u64> {
+    let mut variables: Vec<u64> = Vec::with_capacity(body.len());
+    for (_, node) in body.nodes() {
+        let own = match &node.op {
+            Op::Coord(Coord::Bound(var)) => bit(*var),
+            op => op.args().iter().fold(0, |bits, arg| bits | variables[arg.index()]),
+        };
+        variables.push(own);
+    }
+    variables
 }
 
 /// The value of a coordinate at which a form is 0.

@@ -122,13 +122,17 @@ impl<'b> Ranges<'b> {
         }
     }
 
-    /// The nodes whose ranges the range of `id` is made from; arms of selections are another path's.
+    /// The nodes whose ranges the range of `id` is made from; arms of selections and insides of reductions are another
+    /// path's.
     fn depends_on(&self, id: NodeId) -> Vec<NodeId> {
         let node = self.body.node(id);
         if node.ty.is_int() && !self.is_opaque(id) {
             return self.node_atoms(self.forms.get(id));
         }
-        let apart = matches!(node.op, Op::Select(..) | Op::Read { .. } | Op::Table(..) | Op::Hash(_));
+        let apart = matches!(
+            node.op,
+            Op::Select(..) | Op::Reduce { .. } | Op::Read { .. } | Op::Table(..) | Op::Hash(_)
+        );
         if apart || node.ty == Ty::Strong(Element::Bool) { Vec::new() } else { node.op.args() }
     }
 
@@ -248,22 +252,34 @@ impl<'b> Ranges<'b> {
                 let values: Vec<i128> = values.collect();
                 interval(values.iter().min().copied(), values.iter().max().copied()).unwrap_or(own)
             }
-            Op::Reduce { function, vars, body: inner } => {
-                let count = self.count(vars);
-                let inner =
-                    if matches!(function, ReduceFn::ArgMin | ReduceFn::ArgMax) { own } else { of(*inner) };
-                match function {
-                    ReduceFn::ArgMin | ReduceFn::ArgMax => {
-                        let var = &body.binders[vars[0] as usize];
-                        small(var.lo, var.hi.max(var.lo.saturating_add(1)))
-                    }
-                    ReduceFn::Min | ReduceFn::Max if count > 0 => inner,
-                    ReduceFn::Sum if count == 0 => small(0, 1),
-                    ReduceFn::Sum => inner.scale(count).unwrap_or(own),
-                    _ => own,
-                }
-            }
+            Op::Reduce { function, vars, body: inner } => self.reduced(path, *function, vars, *inner, own),
             _ => own,
+        }
+    }
+
+    fn reduced(
+        &mut self,
+        path: PathId,
+        function: ReduceFn,
+        vars: &[u32],
+        inner: NodeId,
+        own: Interval,
+    ) -> Interval {
+        let count = self.count(vars);
+        let inside = self.guards.inside(path, vars);
+        match function {
+            ReduceFn::ArgMin | ReduceFn::ArgMax => {
+                let var = &self.body.binders[vars[0] as usize];
+                small(var.lo, var.hi.max(var.lo.saturating_add(1)))
+            }
+            ReduceFn::Min | ReduceFn::Max if count > 0 => self.int(inside, inner),
+            ReduceFn::Sum if count == 0 => small(0, 1),
+            // What has no end may wrap.
+            ReduceFn::Sum => {
+                let sum = self.int(inside, inner).scale(count).ok();
+                sum.filter(|sum| sum.is_bounded()).unwrap_or(own)
+            }
+            ReduceFn::Min | ReduceFn::Max | ReduceFn::Product | ReduceFn::Any | ReduceFn::All => own,
         }
     }
 
@@ -351,8 +367,9 @@ impl<'b> Ranges<'b> {
             Op::Reduce { function: ReduceFn::Min | ReduceFn::Max, vars, body: inner }
                 if self.count(vars) > 0 =>
             {
-                let inner = of(*inner);
-                FloatRange { lo: inner.lo, hi: inner.hi, nan: inner.nan }
+                let inside = self.guards.inside(path, vars);
+                self.ensure(inside, *inner);
+                self.float_now(inside, *inner)
             }
             _ => ANY,
         }

@@ -144,7 +144,7 @@ impl Walk<'_> {
         let shape: Vec<i64> = used.iter().map(|dim| map.array.shape()[*dim]).collect();
         let values = map.array.entries().iter().map(|entry| Scalar::i64(*entry)).collect();
         let table = Table { name: "index array".into(), shape, values, ty: Ty::WeakInt };
-        let id = self.body.table(table);
+        let id = self.body.table(table.into());
         let places = used.iter().map(|dim| {
             let first = domain.dims()[*dim].interval.first();
             let first = self.body.weak_int(first, self.span);

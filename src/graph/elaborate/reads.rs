@@ -152,7 +152,7 @@ impl Elaborator<'_, '_> {
         self.walk(span).int(BinaryFn::Add, start, local)
     }
 
-    fn read_table(&mut self, table: &Table, coords: &[ExprId], span: Span) -> Result<NodeId> {
+    fn read_table(&mut self, table: &Arc<Table>, coords: &[ExprId], span: Span) -> Result<NodeId> {
         let nodes = self.coordinates(coords)?;
         if let Some(value) = self.constant_entry(table, &nodes) {
             return Ok(self.body.push(Op::Const(value), table.ty, span));
