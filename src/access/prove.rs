@@ -5,7 +5,7 @@ use super::guards::PathId;
 use super::linear::{Atom, Linear};
 use super::ranges::Ranges;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
-use crate::graph::body::{Body, NodeId, Obligation, Op, TargetKind};
+use crate::graph::body::{Body, Coord, NodeId, Obligation, Op, TargetKind};
 use crate::graph::view::{View, dimension_name};
 use crate::graph::window::Take;
 use crate::graph::{Graph, Tensor, TensorKind, Windowed};
@@ -45,7 +45,7 @@ pub(super) fn obligations(
             _ => gather(&mut outside, (obligation, values)),
         }
     }
-    outside.iter().for_each(|group| diagnostics.push(leaves(graph, group, reader)));
+    outside.iter().for_each(|group| diagnostics.push(leaves(graph, (body, ranges), group, reader)));
 }
 
 /// Reads that leave one target along one dimension are one mistake: one boundary puts them all right.
@@ -133,7 +133,12 @@ fn cannot_bound(
 }
 
 /// The error for reads that leave one target along one dimension.
-fn leaves(graph: &Graph, group: &[Reached<'_>], reader: &str) -> Diagnostic {
+fn leaves(
+    graph: &Graph,
+    (body, ranges): (&Body, &Ranges<'_>),
+    group: &[Reached<'_>],
+    reader: &str,
+) -> Diagnostic {
     let obligation = group[0].0;
     let values = group.iter().map(|(_, values)| *values).reduce(Interval::hull).unwrap_or(Interval::all());
     let (code, name) = match obligation.kind {
@@ -149,9 +154,18 @@ fn leaves(graph: &Graph, group: &[Reached<'_>], reader: &str) -> Diagnostic {
         dimension(obligation),
         obligation.range
     );
-    let help = if own { first_steps(graph, obligation) } else { advice(obligation, values) };
+    let help = if own {
+        first_steps(graph, obligation)
+    } else {
+        shorter_range(body, ranges, obligation).unwrap_or_else(|| advice(obligation, values))
+    };
     let diagnostic = places(group, Diagnostic::new(code, message));
-    declared(graph, obligation, diagnostic).through(&obligation.place.calls).help(help)
+    let diagnostic = declared(graph, obligation, diagnostic).through(&obligation.place.calls).help(help);
+    let far = !values.is_bounded() && !ranges.node_atoms(ranges.forms.get(obligation.coord)).is_empty();
+    if far && !depends_on_data(body, obligation.coord) {
+        return diagnostic.note("coordinates go up to 2^62, where 64-bit arithmetic on them can wrap");
+    }
+    diagnostic
 }
 
 /// Points at the first few reads that were reached by the same calls, and counts the others.
@@ -180,7 +194,7 @@ fn declared(graph: &Graph, obligation: &Obligation, diagnostic: Diagnostic) -> D
         return diagnostic;
     }
     // A view that is written in place goes by the name of its tensor, whose bounds would only confuse.
-    let shows = |dim: &Dim| dim.enforced() == obligation.range;
+    let shows = |dim: &Dim| [dim.enforced(), dim.interval].contains(&obligation.range);
     let tensor = graph.tensors.iter().find(|tensor| tensor.name == obligation.what);
     let tensor = tensor.filter(|tensor| tensor.domain.dims().iter().any(shows));
     let view = graph.views.iter().find(|named| named.view.name == obligation.what);
@@ -224,7 +238,11 @@ fn first_steps(graph: &Graph, obligation: &Obligation) -> String {
         }
     });
     if steps.is_some_and(|(_, along)| !along.is_empty() && **along != *obligation.dim) {
-        return format!("say what lies outside: `{}.clamp([{}])[…]`", obligation.what, obligation.dim);
+        let (what, dim) = (&obligation.what, &obligation.dim);
+        let others = ["wrap", "mirror", "reflect"].map(|kind| format!("`.{kind}([{dim}])`")).join(", ");
+        return format!(
+            "say what lies outside: `{what}.clamp([{dim}])[…]`, or {others}, `.fill(0, [{dim}])`, or guard the read with `if`"
+        );
     }
     match steps.map_or(1, |(reach, _)| reach) {
         1 => format!("guard the first step: `if {} == {first} then … else …`", obligation.dim),
@@ -234,6 +252,20 @@ fn first_steps(graph: &Graph, obligation: &Obligation) -> String {
             first.saturating_add(steps)
         ),
     }
+}
+
+/// `sum(i in 0..=3) g[i]` of three entries: the range that the variable should have had.
+fn shorter_range(body: &Body, ranges: &Ranges<'_>, obligation: &Obligation) -> Option<String> {
+    if !matches!(obligation.kind, TargetKind::Table | TargetKind::Take) {
+        return None;
+    }
+    let form = ranges.forms.get(obligation.coord);
+    let [(Atom::Coord(Coord::Bound(var)), 1)] = form.terms[..] else { return None };
+    let fits = obligation.range.shift(form.offset.checked_neg()?).ok()?;
+    Some(format!(
+        "let `{}` run over what it has: `{} in {fits}`",
+        body.binders[var as usize].name, body.binders[var as usize].name
+    ))
 }
 
 /// The boundaries besides `.clamp()`.

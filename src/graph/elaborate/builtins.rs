@@ -2,6 +2,7 @@
 
 use super::Elaborator;
 use super::operators::Operand;
+use super::reductions::is_reduction;
 use crate::diagnostic::{Code, Diagnostic, Result, any_of, closest, counted};
 use crate::graph::body::{Coord, MathFn, NodeId, Op};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
@@ -166,7 +167,14 @@ impl Elaborator<'_, '_> {
         let (fewest, most) = builtin.arity();
         if !(fewest..=most).contains(&args.len()) {
             let usage = format!("{}({})", name.name, builtin.usage());
-            return wrong_count(name, args.len(), fewest, most, &usage).err();
+            let wrong = wrong_count(name, args.len(), fewest, most, &usage);
+            if args.len() == 1 && is_reduction(&name.name) {
+                let example = self.with_range(name, args);
+                return wrong
+                    .help(format!("write the range first for the {} of many: `{example}`", name.name))
+                    .err();
+            }
+            return wrong.err();
         }
         match builtin {
             Builtin::Index => return self.window_index(args[0], span),

@@ -93,7 +93,7 @@ impl Elaborator<'_, '_> {
         })
     }
 
-    fn local(&self, name: &str) -> Option<&Value> {
+    pub(super) fn local(&self, name: &str) -> Option<&Value> {
         self.frame().locals.iter().rev().find(|(local, _)| &**local == name).map(|(_, value)| value)
     }
 }

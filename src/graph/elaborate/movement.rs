@@ -1,7 +1,7 @@
 //! View operations: `.flip([x])`, `.pad([1..1, 0..0], 0)`, all with constant arguments.
 
 use super::op::Op;
-use super::{Elaborator, Value};
+use super::{BUILTIN_NAMES, Elaborator, Value, foreign};
 use crate::diagnostic::{Code, Diagnostic, Result, counted, quoted};
 use crate::graph::view::{Boundary, View, dimension_name};
 use crate::index::array::IndexArray;
@@ -20,6 +20,9 @@ const FARTHEST_FOLD: i64 = 1 << 60;
 impl Elaborator<'_, '_> {
     /// `object.name(args)`
     pub(super) fn method(&mut self, object: ExprId, name: &Ident, args: &[ExprId]) -> Result<Value> {
+        if let Some(problem) = self.prefixed_function(object, name, args) {
+            return problem.err();
+        }
         let view = match self.value(object)? {
             Value::View(view) => view,
             Value::Node(node) => return not_a_view(name, self.span(object), &self.a(node)),
@@ -29,6 +32,26 @@ impl Elaborator<'_, '_> {
         let place = args.first().map_or(name.span, |arg| self.span(*arg));
         let op = Op { name, args, place, about: format!("{} is {}", quoted(&view.name), view.describe()) };
         self.operate(&view, &op).map(|view| Value::View(Arc::new(view)))
+    }
+
+    /// `math.sin(x)`, `noise.fbm(y, x, 7, 6)`: functions are called without the name of their module.
+    fn prefixed_function(&self, object: ExprId, name: &Ident, args: &[ExprId]) -> Option<Diagnostic> {
+        let Expr::Name(module) = self.bare(object) else { return None };
+        let known = |name: &str| self.checker.modules.lookup(self.frame().id, name).is_some();
+        if known(module) || self.local(module).is_some() {
+            return None;
+        }
+        let given = args.iter().map(|arg| self.text(*arg)).collect::<Vec<_>>().join(", ");
+        let own = || format!("{}({given})", name.name);
+        let help = if known(&name.name) || BUILTIN_NAMES.contains(&&*name.name) {
+            format!("write `{}`: functions are called without the name of a module", own())
+        } else if let Some(standard) = self.checker.standard_with(&name.name) {
+            format!("add `use {standard}` at the top, and write `{}`", own())
+        } else {
+            format!("write `{}`", foreign::call(&name.name, &given)?)
+        };
+        let unknown = Diagnostic::new(Code::E0201, format!("unknown name {}", quoted(module)));
+        Some(unknown.at(self.span(object), "not found").help(help))
     }
 
     fn operate(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
