@@ -20,7 +20,7 @@ mod prove;
 pub mod ranges;
 
 use crate::diagnostic::Diagnostics;
-use crate::graph::body::{Coord, NodeId, Op, TensorId};
+use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
 use crate::index::interval::{floor_div, floor_rem};
@@ -30,6 +30,7 @@ use guards::PathId;
 use linear::{Atom, Floor, Linear};
 use ranges::Ranges;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// How every tensor reads the others.
 #[derive(Debug)]
@@ -45,6 +46,8 @@ pub struct Accesses {
 pub struct TensorAccess {
     /// In the order of the body.
     pub reads: Vec<Access>,
+    /// The coordinates of those reads as the script writes them: of a view, where there is one in between.
+    pub written: Vec<Written>,
     /// Floor divisions that the maps refer to.
     pub floors: Vec<Floor>,
     /// The linear form of every integer node.
@@ -64,6 +67,19 @@ pub struct Access {
     pub reach: Vec<Reach>,
     /// The conditions under which it happens, innermost first.
     pub conditions: Vec<(NodeId, bool)>,
+}
+
+/// One coordinate of a read as the script writes it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The view or tensor that it names.
+    pub what: Arc<str>,
+    /// The tensor behind it.
+    pub base: TensorId,
+    /// Along which dimension: a label, or a position.
+    pub dim: Arc<str>,
+    /// How far it reaches, before a view folds it inside.
+    pub reach: Reach,
 }
 
 /// Where a coordinate lies relative to one coordinate of the reader.
@@ -162,8 +178,20 @@ fn body_access(
         Some(access(&mut ranges, path, read, tensor, coords))
     });
     let reads = reads.collect();
+    let written = written(body, &mut ranges);
     let (forms, floors) = ranges.forms.into_parts();
-    TensorAccess { reads, floors, forms }
+    TensorAccess { reads, written, floors, forms }
+}
+
+fn written(body: &Body, ranges: &mut Ranges<'_>) -> Vec<Written> {
+    let mut written = Vec::new();
+    for obligation in body.obligations() {
+        let (Some(base), Some(path)) = (obligation.base, ranges.guards.of(obligation.read)) else { continue };
+        let form = ranges.forms.get(obligation.coord).clone();
+        let (what, dim) = (obligation.what.clone(), obligation.dim.clone());
+        written.push(Written { what, base, dim, reach: reach(ranges, path, &form) });
+    }
+    written
 }
 
 fn access(

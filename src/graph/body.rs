@@ -191,6 +191,8 @@ pub struct Obligation {
     pub range: Interval,
     /// What is read, as the user calls it.
     pub what: Arc<str>,
+    /// The tensor that lies behind it, where the script names it there.
+    pub base: Option<TensorId>,
     /// Its dimension: a label, or a position.
     pub dim: Arc<str>,
     /// Where the coordinate was written.

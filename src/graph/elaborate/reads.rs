@@ -9,7 +9,7 @@
 use super::operators::Operand;
 use super::{Elaborator, Value};
 use crate::diagnostic::{Code, Diagnostic, Result, counted, given, quoted};
-use crate::graph::body::{Coord, NodeId, Obligation, Op, Place, Table, TargetKind};
+use crate::graph::body::{Coord, NodeId, Obligation, Op, Place, Table, TargetKind, TensorId};
 use crate::graph::follow::{Followed, Walk};
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::Ty;
@@ -24,6 +24,7 @@ use std::sync::Arc;
 struct Target<'t> {
     kind: TargetKind,
     name: &'t Arc<str>,
+    base: Option<TensorId>,
     /// Label or position, and the range that coordinates must lie in.
     dims: Vec<(Arc<str>, Interval)>,
 }
@@ -97,7 +98,12 @@ impl Elaborator<'_, '_> {
         let nodes = self.coordinates(coords)?;
         let followed = self.walk(span).read(view, nodes.clone());
         let node = followed.value;
-        self.oblige(node, &Target { kind: TargetKind::View, name: &view.name, dims }, &nodes, coords);
+        self.oblige(
+            node,
+            &Target { kind: TargetKind::View, name: &view.name, base: Some(view.base), dims },
+            &nodes,
+            coords,
+        );
         self.oblige_base(view, &followed, span);
         Ok(node)
     }
@@ -112,11 +118,16 @@ impl Elaborator<'_, '_> {
         let source_dims = || take.source.domain().dims().iter().enumerate();
         let sizes = take.sizes.iter().zip(source_dims());
         let dims = sizes.map(|(size, (at, dim))| (dim_name(at, dim), interval(0, *size))).collect();
-        self.oblige(node, &Target { kind: TargetKind::Take, name: &take.name, dims }, &nodes, coords);
+        self.oblige(
+            node,
+            &Target { kind: TargetKind::Take, name: &take.name, base: None, dims },
+            &nodes,
+            coords,
+        );
         let dims = source_dims().map(|(at, dim)| (dim_name(at, dim), dim.enforced())).collect();
         self.oblige(
             node,
-            &Target { kind: TargetKind::TakeSource, name: &take.source.name, dims },
+            &Target { kind: TargetKind::TakeSource, name: &take.source.name, base: None, dims },
             &source,
             coords,
         );
@@ -135,7 +146,7 @@ impl Elaborator<'_, '_> {
             let place = Place { span, text: "…".into(), calls: self.calls.as_slice().into() };
             let (kind, what) = (TargetKind::View, base.name.clone());
             let (read, coord, dim) = (followed.read, *coord, dim_name(at, dim));
-            self.body.oblige(Obligation { kind, read, coord, range, what, dim, place });
+            self.body.oblige(Obligation { kind, read, coord, range, what, base: None, dim, place });
         }
     }
 
@@ -161,7 +172,12 @@ impl Elaborator<'_, '_> {
         let node = self.body.push(Op::Table(id, nodes.clone()), table.ty, span);
         let sizes = table.shape.iter().enumerate();
         let dims = sizes.map(|(at, size)| (at.to_string().into(), interval(0, *size))).collect();
-        self.oblige(node, &Target { kind: TargetKind::Table, name: &table.name, dims }, &nodes, coords);
+        self.oblige(
+            node,
+            &Target { kind: TargetKind::Table, name: &table.name, base: None, dims },
+            &nodes,
+            coords,
+        );
         Ok(node)
     }
 
@@ -216,6 +232,7 @@ impl Elaborator<'_, '_> {
                 coord: *node,
                 range: *range,
                 what,
+                base: target.base,
                 dim,
                 place,
             });
