@@ -245,6 +245,16 @@ fn floats_round_as_their_values() {
     );
 }
 
+/// The rest of a division by a float is only small while the quotient is a number that the type holds.
+#[test]
+fn float_remainders() {
+    inside(&["tensor t: f32[x: 0..40000] = h[i64(f32(x) % 19.5)]"]);
+    refused(
+        "E0501",
+        &["tensor t: f32[x: inf] = h[i64(f32(x) % 19.5)]", "tensor t: f32[x: inf] = h[i64(w[x] % 19.5)]"],
+    );
+}
+
 /// An implicit bound is not enforced, but what is stored ends there.
 #[test]
 fn implicit_bounds_of_stored_data() {
