@@ -210,6 +210,9 @@ pub struct Place {
     pub calls: Arc<[Call]>,
 }
 
+/// What tells obligations apart: read, coordinate, range, and what is read along which dimension.
+type Promise = (NodeId, NodeId, Interval, Arc<str>, Arc<str>);
+
 /// A DAG of operations and the node that is its value.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
@@ -220,7 +223,7 @@ pub struct Body {
     /// Reduction variables.
     pub binders: Vec<BoundVar>,
     obligations: Vec<Obligation>,
-    obliged: HashSet<(NodeId, NodeId, Interval, Arc<str>, Arc<str>)>,
+    obliged: HashSet<Promise>,
 }
 
 /// The most nodes a body may have.
