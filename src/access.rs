@@ -22,7 +22,7 @@ pub mod ranges;
 use crate::diagnostic::Diagnostics;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
-use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
+use crate::graph::{BlendKind, Graph, Tensor, TensorKind, WindowBody, Windowed};
 use crate::index::interval::{floor_div, floor_rem};
 use crate::index::{Interval, Window};
 use bounds::{Blocks, Case, blocks, residues};
@@ -126,16 +126,30 @@ fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnostics) 
             let domains = domains(tensor, &[]);
             body_access(graph, &pointwise.body, &[], domains, &tensor.name, diagnostics)
         }
-        TensorKind::Windowed(windowed) => match &windowed.body {
-            WindowBody::Expr(body) => {
-                let windows = &windowed.windows.dims;
-                body_access(graph, body, windows, domains(tensor, windows), &tensor.name, diagnostics)
+        TensorKind::Windowed(windowed) => {
+            if let BlendKind::Custom(blend) = &windowed.blend.kind {
+                body_access(graph, blend, &[], HashMap::new(), &tensor.name, diagnostics);
             }
-            WindowBody::Extern { args, .. } => {
-                prove::takes(graph, tensor, windowed, args, diagnostics);
-                TensorAccess::default()
-            }
-        },
+            windowed_access(graph, tensor, windowed, diagnostics)
+        }
+    }
+}
+
+fn windowed_access(
+    graph: &Graph,
+    tensor: &Tensor,
+    windowed: &Windowed,
+    diagnostics: &mut Diagnostics,
+) -> TensorAccess {
+    match &windowed.body {
+        WindowBody::Expr(body) => {
+            let windows = &windowed.windows.dims;
+            body_access(graph, body, windows, domains(tensor, windows), &tensor.name, diagnostics)
+        }
+        WindowBody::Extern { args, .. } => {
+            prove::takes(graph, tensor, windowed, args, diagnostics);
+            TensorAccess::default()
+        }
     }
 }
 

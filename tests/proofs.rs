@@ -376,3 +376,14 @@ fn conditions_on_one_reduction_do_not_hold_in_another() {
         "tensor t: f32[x: inf] = if x >= 0 and x < 10 then h[max(k in 0..5) (k + x)] else 0",
     ]);
 }
+
+/// A blend sees two values: what it does with them is proven as well.
+#[test]
+fn blends() {
+    let blend = |expr: &str| {
+        format!("tensor t: f32[x: inf] window [4] stride [2] as [i] blend (old, new) => {expr} init 0 = i")
+    };
+    inside(&[&blend("old + g[clamp(i64(new), 0, 2)]")]);
+    refused("E0504", &[&blend("old + g[clamp(i64(new), 0, 3)]"), &blend("old + g[u8(new)]")]);
+    refused("E0313", &[&blend("old + h[clamp(i64(new), 0, 9)]"), &blend("old + h.clamp()[i64(new)]")]);
+}
