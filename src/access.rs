@@ -19,12 +19,14 @@ pub mod print;
 mod prove;
 pub mod ranges;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
+use crate::graph::view::View;
 use crate::graph::{BlendKind, Graph, Tensor, TensorKind, WindowBody, Windowed};
 use crate::index::interval::{floor_div, floor_rem};
 use crate::index::{Interval, Window};
+use crate::source::Span;
 use bounds::{Blocks, Case, blocks, residues};
 use guards::PathId;
 use linear::{Atom, Floor, Linear};
@@ -111,12 +113,18 @@ pub fn infer(graph: &Graph, diagnostics: &mut Diagnostics) -> Accesses {
         body_access(graph, &set.body, &[], domains, &set.target.name, diagnostics)
     });
     let accesses = Accesses { tensors, sets: sets.collect() };
-    let outputs = graph.outputs.iter().map(|output| (&output.view, output.span, "output"));
-    let targets = graph.sets.iter().map(|set| (&set.target, set.span, "set"));
+    let outputs = graph.outputs.iter().map(|output| (&output.view, output.span, "`output`"));
+    let targets = graph.sets.iter().map(|set| (&set.target, set.span, "`set`"));
     for (view, span, item) in outputs.chain(targets) {
-        diagnostics.extend(prove::stored(graph, view, &view.intervals(), span, &format!("`{item}`")));
+        diagnostics.extend(leaves_stored(graph, view, span, item));
     }
     accesses
+}
+
+/// The error for a view that shows, or a write that fills, more than its base stores; slices that are asked for later
+/// need it too. `reader` is who asks, as messages call it.
+pub fn leaves_stored(graph: &Graph, view: &View, span: Span, reader: &str) -> Option<Diagnostic> {
+    prove::stored(graph, view, &view.intervals(), span, reader)
 }
 
 fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnostics) -> TensorAccess {

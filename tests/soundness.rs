@@ -65,16 +65,16 @@ fn points(domain: &str) -> Vec<i64> {
 fn truth(case: &Case) -> Option<(i64, i64)> {
     let Case { coord, condition, domain } = case;
     let script = format!(
-        "{HEAD}tensor e: i64[x: {domain}] = {coord}\ntensor c: i64[x: {domain}] = if {condition} then 1 else 0\n"
+        "{HEAD}tensor e: i64[y: 4, x: {domain}] = {coord}\ntensor c: i64[y: 4, x: {domain}] = if {condition} then 1 else 0\n"
     );
     let program = program(&script)?;
     let mut interp = Interp::new(&program.graph, &Data).ok()?;
     let id = |name: &str| program.graph.iter().find(|(_, tensor)| &*tensor.name == name).unwrap().0;
     let (e, c) = (id("e"), id("c"));
     let mut values = Vec::new();
-    for at in points(domain) {
-        if interp.element(c, &[at]).ok()?.as_int() == Some(1) {
-            values.push(interp.element(e, &[at]).ok()?.as_int()? as i64);
+    for at in points(domain).into_iter().flat_map(|x| (0..4).map(move |y| [y, x])) {
+        if interp.element(c, &at).ok()?.as_int() == Some(1) {
+            values.push(interp.element(e, &at).ok()?.as_int()? as i64);
         }
     }
     Some((*values.iter().min()?, *values.iter().max()?))
@@ -197,7 +197,7 @@ proptest! {
         for (from, to) in [(lo, hi), (lo + 1, hi + 1)] {
             let script = format!(
                 "{HEAD}input h: f32[x: {from}..{to}]\n\
-                 tensor t: f32[x: {domain}] = if {condition} then h[{coord}] else 0\n"
+                 tensor t: f32[y: 4, x: {domain}] = if {condition} then h[{coord}] else 0\n"
             );
             prop_assert!(program(&script).is_none(), "reaches {lo}..={hi}:\n{script}");
         }

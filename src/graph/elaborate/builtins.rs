@@ -211,7 +211,7 @@ impl Elaborator<'_, '_> {
                 let arg = self.integer(args[0], "`popcount`")?;
                 Ok(self.body.unary(UnaryFn::Popcount, arg, self.body.ty(arg), span))
             }
-            Builtin::Hash => self.hash(&args, span),
+            Builtin::Hash => self.hash("`hash`", &args, span),
             Builtin::Rand => self.rand(&args, span),
             Builtin::Index | Builtin::Select => unreachable!("handled above"),
         }
@@ -337,9 +337,9 @@ impl Elaborator<'_, '_> {
         ))
     }
 
-    fn hash(&mut self, args: &[Operand], span: Span) -> Result<NodeId> {
+    fn hash(&mut self, what: &str, args: &[Operand], span: Span) -> Result<NodeId> {
         let args = args.iter().map(|arg| {
-            let node = self.integer(*arg, "`hash`")?;
+            let node = self.integer(*arg, what)?;
             Ok(self.as_i64(node, span))
         });
         let args = args.collect::<Result<_>>()?;
@@ -348,7 +348,7 @@ impl Elaborator<'_, '_> {
 
     /// The top 24 bits of the hash over 2^24: exact in every float type, so it stays weak.
     fn rand(&mut self, args: &[Operand], span: Span) -> Result<NodeId> {
-        let hash = self.hash(args, span)?;
+        let hash = self.hash("`rand`", args, span)?;
         let eight = self.body.weak_int(8, span);
         let top = self.body.binary(BinaryFn::Shr, hash, eight, Ty::Strong(Element::U32), span);
         let top = self.body.cast(top, Ty::WeakFloat, span);
