@@ -18,7 +18,7 @@ pub use codes::{Code, Severity};
 pub use render::{Style, render, to_json};
 
 use crate::source::Span;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fmt;
 
 /// One error or warning.
@@ -126,38 +126,25 @@ impl std::error::Error for Diagnostic {}
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
-    /// Codes and places of those beyond [`MOST`].
-    hidden: BTreeSet<(Code, Option<Span>)>,
+    /// Code, place and message of each.
+    known: HashSet<(Code, Option<Span>, String)>,
 }
 
-/// Errors that are kept, and warnings: nobody reads more.
-const MOST: usize = 100;
+/// Diagnostics that are worth a search for what was meant: nobody reads more.
+const MANY: usize = 100;
 
 impl Diagnostics {
     /// Takes one in; the same mistake at the same place is kept once, however many calls lead there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let place = |d: &Diagnostic| d.primary().map(|label| label.span);
-        let same = |known: &Diagnostic| {
-            (known.code, &known.message, place(known))
-                == (diagnostic.code, &diagnostic.message, place(&diagnostic))
-        };
-        if self.list.iter().any(same) {
-            return;
-        }
-        if self.count(diagnostic.code.severity()) < MOST {
+        let place = diagnostic.primary().map(|label| label.span);
+        if self.known.insert((diagnostic.code, place, diagnostic.message.clone())) {
             self.list.push(diagnostic);
-        } else {
-            self.hidden.insert((diagnostic.code, place(&diagnostic)));
         }
     }
 
-    /// Whether further errors are only counted, so that it is not worth looking for what they could say.
+    /// Whether there are so many that it is not worth looking for what further ones could suggest.
     pub fn is_full(&self) -> bool {
-        self.list.len() >= MOST && self.count(Severity::Error) >= MOST
-    }
-
-    fn count(&self, severity: Severity) -> usize {
-        self.list.iter().filter(|known| known.code.severity() == severity).count()
+        self.list.len() >= MANY
     }
 
     /// Keeps the value or the diagnostic.
@@ -183,9 +170,6 @@ impl Diagnostics {
     /// All of them by file and place, those without a place first.
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| d.primary().map(|label| label.span));
-        if let (Some(last), more @ 1..) = (self.list.last_mut(), self.hidden.len()) {
-            last.notes.push(format!("and {more} more that are not shown"));
-        }
         self.list
     }
 }

@@ -213,11 +213,13 @@ fn bodies_that_are_too_large_are_refused() {
     assert_eq!(codes(&script), [Code::E0902]);
 }
 
+/// Every mistake is told, but what was meant is looked for a hundred times at the most.
 #[test]
-fn thousands_of_mistakes_are_counted() {
+fn thousands_of_mistakes_are_told() {
     let names: String =
         (0..3000).map(|i| format!("tensor known{i}: f32[x: inf] = unknown{i} + x\n")).collect();
     let (_, diagnostics) = compiled(&names, &[]);
-    assert_eq!(diagnostics.len(), 100);
-    assert_eq!(diagnostics[99].notes, ["and 2900 more that are not shown"]);
+    assert_eq!(diagnostics.len(), 3000);
+    assert!(diagnostics[..100].iter().all(|diagnostic| !diagnostic.help.is_empty()));
+    assert!(diagnostics[100..].iter().all(|diagnostic| diagnostic.help.is_empty()));
 }

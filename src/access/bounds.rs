@@ -151,7 +151,9 @@ fn split_bound(form: &Linear, floors: &[Floor], range: &mut dyn FnMut(Atom) -> I
     let mut hull: Option<Interval> = None;
     for case in residues(form, floors)? {
         let mut values = point(case.form.offset);
-        let mut possible = true;
+        let mut possible = case.places.iter().all(|(coord, modulus, residue)| {
+            quotients(range(Atom::Coord(*coord)), *modulus, *residue).is_some()
+        });
         for (atom, factor) in &case.form.terms {
             let range = match atom {
                 Atom::Coord(coord) => match case.place(*coord) {
