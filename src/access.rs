@@ -5,12 +5,13 @@
 //!                                                     window [5, 1] stride [1, 2] offset [-2, 0]
 //! ```
 //!
-//! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches;
+//! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches, [`exact`] whether it wraps;
 //! - [`guards`] says which conditions hold where a read happens, [`ranges`] what every node can be there;
 //! - [`mod@footprint`] says which box of its sources a box of a tensor needs;
 //! - [`prove`] checks that reads stay inside their domains, [`mod@print`] shows it all.
 
 pub mod bounds;
+pub mod exact;
 pub mod footprint;
 pub mod guards;
 pub mod linear;
@@ -18,17 +19,20 @@ pub mod print;
 mod prove;
 pub mod ranges;
 
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::view::View;
-use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
+use crate::graph::{BlendKind, Graph, Tensor, TensorKind, WindowBody, Windowed};
+use crate::index::interval::{floor_div, floor_rem};
 use crate::index::{Interval, Window};
-use bounds::{Case, residues};
+use crate::source::Span;
+use bounds::{Blocks, Case, blocks, residues};
 use guards::PathId;
 use linear::{Atom, Floor, Linear};
 use ranges::Ranges;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// How every tensor reads the others.
 #[derive(Debug)]
@@ -44,6 +48,8 @@ pub struct Accesses {
 pub struct TensorAccess {
     /// In the order of the body.
     pub reads: Vec<Access>,
+    /// The coordinates of those reads as the script writes them: of a view, where there is one in between.
+    pub written: Vec<Written>,
     /// Floor divisions that the maps refer to.
     pub floors: Vec<Floor>,
     /// The linear form of every integer node.
@@ -65,6 +71,19 @@ pub struct Access {
     pub global: Vec<Option<Reach>>,
     /// The conditions under which it happens, innermost first.
     pub conditions: Vec<(NodeId, bool)>,
+}
+
+/// One coordinate of a read as the script writes it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// The view or tensor that it names.
+    pub what: Arc<str>,
+    /// The tensor behind it.
+    pub base: TensorId,
+    /// Along which dimension: a label, or a position.
+    pub dim: Arc<str>,
+    /// How far it reaches, before a view folds it inside.
+    pub reach: Reach,
 }
 
 /// Where a coordinate lies relative to one coordinate of the reader.
@@ -95,7 +114,19 @@ pub fn infer(graph: &Graph, diagnostics: &mut Diagnostics) -> Accesses {
         let domains = dims.map(|(at, dim)| (Coord::Global(at as u32), dim.interval)).collect();
         body_access(graph, &set.body, &[], domains, &set.target.name, diagnostics)
     });
-    Accesses { tensors, sets: sets.collect() }
+    let accesses = Accesses { tensors, sets: sets.collect() };
+    let outputs = graph.outputs.iter().map(|output| (&output.view, output.span, "`output`"));
+    let targets = graph.sets.iter().map(|set| (&set.target, set.span, "`set`"));
+    for (view, span, item) in outputs.chain(targets) {
+        diagnostics.extend(leaves_stored(graph, view, span, item));
+    }
+    accesses
+}
+
+/// The error for a view that shows, or a write that fills, more than its base stores; slices that are asked for later
+/// need it too. `reader` is who asks, as messages call it.
+pub fn leaves_stored(graph: &Graph, view: &View, span: Span, reader: &str) -> Option<Diagnostic> {
+    prove::stored(graph, view, &view.intervals(), span, reader)
 }
 
 /// Works out and proves the reads of one tensor.
@@ -106,16 +137,30 @@ pub fn tensor_access(graph: &Graph, tensor: &Tensor, diagnostics: &mut Diagnosti
             let domains = domains(tensor, &[]);
             body_access(graph, &pointwise.body, &[], domains, &tensor.name, diagnostics)
         }
-        TensorKind::Windowed(windowed) => match &windowed.body {
-            WindowBody::Expr(body) => {
-                let windows = &windowed.windows.dims;
-                body_access(graph, body, windows, domains(tensor, windows), &tensor.name, diagnostics)
+        TensorKind::Windowed(windowed) => {
+            if let BlendKind::Custom(blend) = &windowed.blend.kind {
+                body_access(graph, blend, &[], HashMap::new(), &tensor.name, diagnostics);
             }
-            WindowBody::Extern { args, .. } => {
-                prove::takes(tensor, windowed, args, diagnostics);
-                TensorAccess::default()
-            }
-        },
+            windowed_access(graph, tensor, windowed, diagnostics)
+        }
+    }
+}
+
+fn windowed_access(
+    graph: &Graph,
+    tensor: &Tensor,
+    windowed: &Windowed,
+    diagnostics: &mut Diagnostics,
+) -> TensorAccess {
+    match &windowed.body {
+        WindowBody::Expr(body) => {
+            let windows = &windowed.windows.dims;
+            body_access(graph, body, windows, domains(tensor, windows), &tensor.name, diagnostics)
+        }
+        WindowBody::Extern { args, .. } => {
+            prove::takes(graph, tensor, windowed, args, diagnostics);
+            TensorAccess::default()
+        }
     }
 }
 
@@ -169,8 +214,20 @@ fn accesses(mut ranges: Ranges<'_>, body: &Body, windows: &[Window]) -> TensorAc
         Some(access(&mut ranges, path, read, tensor, coords, windows))
     });
     let reads = reads.collect();
+    let written = written(body, &mut ranges);
     let (forms, floors) = ranges.forms.into_parts();
-    TensorAccess { reads, floors, forms }
+    TensorAccess { reads, written, floors, forms }
+}
+
+fn written(body: &Body, ranges: &mut Ranges<'_>) -> Vec<Written> {
+    let mut written = Vec::new();
+    for obligation in body.obligations() {
+        let (Some(base), Some(path)) = (obligation.base, ranges.guards.of(obligation.read)) else { continue };
+        let form = ranges.forms.get(obligation.coord).clone();
+        let (what, dim) = (obligation.what.clone(), obligation.dim.clone());
+        written.push(Written { what, base, dim, reach: reach(ranges, path, &form) });
+    }
+    written
 }
 
 fn access(
@@ -195,7 +252,26 @@ fn reach(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Reach {
     let has_floor = form.terms.iter().any(|(atom, _)| matches!(atom, Atom::Floor(_)));
     let cases = if has_floor { residues(form, &floors) } else { Some(whole) };
     let moved = cases.and_then(|cases| moved(ranges, path, &cases));
+    let moved = moved.or_else(|| moved_by_block(ranges, path, form, &floors));
     moved.unwrap_or_else(|| Reach { driver: None, range: ranges.form(path, form) })
+}
+
+/// The reach of `rest + stride · ⌊coord / per⌋ + remainder`, for a `per` with more residues than are told apart.
+fn moved_by_block(ranges: &mut Ranges<'_>, path: PathId, form: &Linear, floors: &[Floor]) -> Option<Reach> {
+    let Blocks { mut rest, inside, by, quotient, remainder } = blocks(form, floors)?;
+    let [(Atom::Coord(coord @ (Coord::Global(_) | Coord::Window(_))), 1)] = inside.terms[..] else {
+        return None;
+    };
+    let moves = |(atom, _): &(Atom, i64)| matches!(atom, Atom::Coord(Coord::Global(_) | Coord::Window(_)));
+    if quotient == 0 || rest.terms.iter().any(moves) {
+        return None;
+    }
+    // ⌊(x + c) / by⌋ is ⌊x / by⌋ or one more, for c in 0..by.
+    rest.offset = rest.offset.checked_add(quotient.checked_mul(floor_div(inside.offset, by))?)?;
+    let more = Interval::new(0, 1 + i64::from(floor_rem(inside.offset, by) != 0)).ok()?;
+    let rests = Interval::new(0, by).ok()?.scale(remainder).ok()?;
+    let range = ranges.form(path, &rest).add(more.scale(quotient).ok()?).ok()?.add(rests).ok()?;
+    Some(Reach { driver: Some(Driver { coord, stride: quotient, per: by }), range })
 }
 
 /// The reach of a form given by residue, if one coordinate moves every case alike.

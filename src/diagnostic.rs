@@ -18,6 +18,7 @@ pub use codes::{Code, Severity};
 pub use render::{Style, render, to_json};
 
 use crate::source::Span;
+use std::collections::HashSet;
 use std::fmt;
 
 /// One error or warning.
@@ -125,19 +126,25 @@ impl std::error::Error for Diagnostic {}
 #[derive(Debug, Default)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    /// Code, place and message of each.
+    known: HashSet<(Code, Option<Span>, String)>,
 }
+
+/// Diagnostics that are worth a search for what was meant: nobody reads more.
+const MANY: usize = 100;
 
 impl Diagnostics {
     /// Takes one in; the same mistake at the same place is kept once, however many calls lead there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        let place = |d: &Diagnostic| d.primary().map(|label| label.span);
-        let same = |known: &Diagnostic| {
-            (known.code, &known.message, place(known))
-                == (diagnostic.code, &diagnostic.message, place(&diagnostic))
-        };
-        if !self.list.iter().any(same) {
+        let place = diagnostic.primary().map(|label| label.span);
+        if self.known.insert((diagnostic.code, place, diagnostic.message.clone())) {
             self.list.push(diagnostic);
         }
+    }
+
+    /// Whether there are so many that it is not worth looking for what further ones could suggest.
+    pub fn is_full(&self) -> bool {
+        self.list.len() >= MANY
     }
 
     /// Keeps the value or the diagnostic.
@@ -164,6 +171,12 @@ impl Diagnostics {
     pub fn into_sorted(mut self) -> Vec<Diagnostic> {
         self.list.sort_by_key(|d| d.primary().map(|label| label.span));
         self.list
+    }
+}
+
+impl Extend<Diagnostic> for Diagnostics {
+    fn extend<T: IntoIterator<Item = Diagnostic>>(&mut self, diagnostics: T) {
+        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
     }
 }
 
@@ -205,6 +218,9 @@ fn is_bidi(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Names that are compared with one that is not known.
+const MOST_NAMES: usize = 5000;
+
 /// The closest of `known` to `name`, if it is close enough to be a slip of the fingers, or goes on where `name` stops.
 ///
 /// Any two names of one letter are one slip apart, so those only match in the other case; names of up to four letters
@@ -219,6 +235,7 @@ pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
     let continues = |candidate: &str| length >= 4 && candidate.starts_with(name);
     known
         .into_iter()
+        .take(MOST_NAMES)
         .map(|candidate| (edit_distance(name, candidate, limit), candidate))
         .filter(|(distance, candidate)| *distance <= limit || continues(candidate))
         .min()

@@ -20,6 +20,7 @@ mod elaborate;
 pub mod evaluate;
 pub mod follow;
 mod formats;
+pub(crate) mod ids;
 pub mod modules;
 mod order;
 mod outputs;
@@ -39,7 +40,7 @@ pub use outputs::{COLORMAPS, FileKind, Output, OutputOptions};
 pub use slices::{Names, slice};
 
 use crate::diagnostic::Diagnostics;
-use crate::index::Domain;
+use crate::index::{Domain, Interval};
 use crate::source::{SourceId, Sources, Span};
 use body::{Body, MathFn, NodeId, TensorId};
 use modules::{Loader, ModuleId, Modules};
@@ -295,6 +296,13 @@ impl Graph {
 }
 
 impl Tensor {
+    /// Where it can be read, per dimension: what is stored ends at its bounds, implicit or not.
+    pub fn readable(&self) -> Vec<Interval> {
+        let stored = matches!(self.kind, TensorKind::Input(_) | TensorKind::Var(_));
+        let dims = self.domain.dims().iter();
+        dims.map(|dim| if stored { dim.interval } else { dim.enforced() }).collect()
+    }
+
     /// The bodies it is computed from: its own, and that of a custom blend.
     pub fn bodies(&self) -> Vec<&Resolved> {
         match &self.kind {

@@ -171,3 +171,10 @@ fn hashes_on_the_page_are_those_of_the_language() {
         assert!(page.contains(&claim), "docs/language.md does not say: {claim}");
     }
 }
+
+/// The first script that anybody reads is one that they can run.
+#[test]
+fn the_readme_shows_the_example() {
+    let first = blocks(&root().join("README.md")).swap_remove(0);
+    assert_eq!(first.text, read("examples/hills.itp"));
+}

@@ -57,7 +57,7 @@ fn tested_elsewhere(code: Code) -> bool {
 }
 
 /// What a page cannot show in a few lines, or without a command line: tested below.
-const WITHOUT_EXAMPLES: [Code; 3] = [Code::E0209, Code::E0901, Code::E0902];
+const WITHOUT_EXAMPLES: [Code; 2] = [Code::E0209, Code::E0901];
 
 #[test]
 fn pages_keep_their_word() {
@@ -211,4 +211,15 @@ fn bodies_that_are_too_large_are_refused() {
     }
     script.push_str("tensor t: f32[x: inf] = f17(x)\n");
     assert_eq!(codes(&script), [Code::E0902]);
+}
+
+/// Every mistake is told, but what was meant is looked for a hundred times at the most.
+#[test]
+fn thousands_of_mistakes_are_told() {
+    let names: String =
+        (0..3000).map(|i| format!("tensor known{i}: f32[x: inf] = unknown{i} + x\n")).collect();
+    let (_, diagnostics) = compiled(&names, &[]);
+    assert_eq!(diagnostics.len(), 3000);
+    assert!(diagnostics[..100].iter().all(|diagnostic| !diagnostic.help.is_empty()));
+    assert!(diagnostics[100..].iter().all(|diagnostic| diagnostic.help.is_empty()));
 }

@@ -95,8 +95,8 @@ fn coordinates(
 
 /// The values of a coordinate: by window and local coordinate, and by global coordinate, whichever is narrower.
 fn reached(ranges: &mut Ranges<'_>, path: PathId, coord: NodeId, windows: &[Window]) -> Interval {
-    let own = ranges.int(path, coord);
     let form = ranges.forms.get(coord).clone();
+    let own = ranges.form(path, &form);
     match by_global(&form, windows) {
         Some(global) => own.intersect(ranges.form(path, &global)),
         None => own,

@@ -33,6 +33,8 @@ pub struct Guards {
     paths: Vec<Path>,
     children: HashMap<(PathId, NodeId, bool), PathId>,
     of: Vec<Option<PathId>>,
+    /// Per node, which variables of reductions occur in it, one bit each; several may share a bit.
+    variables: Vec<u64>,
 }
 
 /// What the conditions of a path say.
@@ -46,6 +48,15 @@ pub struct Facts {
     pub floats: BTreeMap<NodeId, (f64, f64)>,
 }
 
+/// `a function b`, which holds or does not.
+#[derive(Clone, Copy, Debug)]
+struct Comparison {
+    function: BinaryFn,
+    holds: bool,
+    a: NodeId,
+    b: NodeId,
+}
+
 /// No conditions.
 pub const ALWAYS: PathId = PathId(0);
 
@@ -53,7 +64,8 @@ impl Guards {
     /// Walks from the root to the leaves; the arms of a selection add its condition.
     pub fn new(body: &Body, root: NodeId) -> Self {
         let start = Path { parent: ALWAYS, condition: root, holds: true, depth: 0 };
-        let mut guards = Guards { paths: vec![start], children: HashMap::new(), of: vec![None; body.len()] };
+        let (children, variables) = (HashMap::new(), variables(body));
+        let mut guards = Guards { paths: vec![start], children, of: vec![None; body.len()], variables };
         guards.of[root.index()] = Some(ALWAYS);
         for id in (0..=root.index()).rev() {
             let Some(path) = guards.of[id] else { continue };
@@ -64,6 +76,10 @@ impl Guards {
                         (guards.child(path, *condition, true), guards.child(path, *condition, false));
                     guards.used(*then, yes);
                     guards.used(*otherwise, no);
+                }
+                Op::Reduce { vars, body, .. } => {
+                    let inside = guards.inside(path, vars);
+                    guards.used(*body, inside);
                 }
                 op => op.args().into_iter().for_each(|arg| guards.used(arg, path)),
             }
@@ -85,6 +101,21 @@ impl Guards {
             self.paths.push(Path { parent: path, condition, holds, depth });
         }
         child
+    }
+
+    /// The conditions of a path that hold inside a reduction over `vars`: reductions of one range share a variable, and
+    /// what is said about it outside is about another one.
+    pub fn inside(&self, path: PathId, vars: &[u32]) -> PathId {
+        let bits = vars.iter().fold(0, |bits, var| bits | bit(*var));
+        let (mut clean, mut at) = (path, path);
+        while at != ALWAYS {
+            let Path { parent, condition, .. } = self.paths[at.0 as usize];
+            if self.variables[condition.index()] & bits != 0 {
+                clean = parent;
+            }
+            at = parent;
+        }
+        clean
     }
 
     /// The conditions of a path as (condition, whether it holds), innermost first.
@@ -117,16 +148,11 @@ impl Guards {
 }
 
 impl Facts {
-    /// What `conditions` say about coordinates that lie in `domain` at least.
-    pub fn new(
-        body: &Body,
-        forms: &Forms,
-        conditions: &[(NodeId, bool)],
-        domain: &dyn Fn(Coord) -> Interval,
-    ) -> Self {
+    /// What `conditions` say about coordinates and nodes, which lie at least where `forms` knows them to be.
+    pub fn new(body: &Body, forms: &Forms, conditions: &[(NodeId, bool)]) -> Self {
         let mut facts = Facts { coords: BTreeMap::new(), forms: Vec::new(), floats: BTreeMap::new() };
         let mut queue = conditions.to_vec();
-        let mut different = Vec::new();
+        let mut comparisons = Vec::new();
         while let Some((condition, holds)) = queue.pop() {
             match body.node(condition).op {
                 Op::Unary(UnaryFn::Not, a) => queue.push((a, !holds)),
@@ -134,7 +160,7 @@ impl Facts {
                 Op::Binary(BinaryFn::Or, a, b) if !holds => queue.extend([(a, false), (b, false)]),
                 Op::Binary(function, a, b) if function.is_comparison() => match body.ty(a) {
                     Ty::Strong(element) if element.is_int() => {
-                        facts.compare_ints(forms, function, holds, (a, b), &mut different);
+                        comparisons.push(Comparison { function, holds, a, b });
                     }
                     Ty::Strong(element) if element.is_float() && holds => {
                         facts.compare_floats(body, function, forms.first(a), forms.first(b))
@@ -144,20 +170,43 @@ impl Facts {
                 _ => {}
             }
         }
-        facts.spread(domain);
-        facts.exclude(different, domain);
+        facts.compare(body, forms, comparisons);
         facts
+    }
+
+    /// Learns from comparisons whose sides do not wrap; what some of them say may show that others do not.
+    fn compare(&mut self, body: &Body, forms: &Forms, mut comparisons: Vec<Comparison>) {
+        let domain = |coord| forms.domain(coord);
+        let mut different = Vec::new();
+        while !comparisons.is_empty() {
+            let exact = |id| body.ty(id) != Ty::Strong(Element::I64) || self.is_exact(body, forms, id);
+            let (sound, waiting): (Vec<_>, Vec<_>) =
+                comparisons.into_iter().partition(|comparison| exact(comparison.a) && exact(comparison.b));
+            if sound.is_empty() {
+                break;
+            }
+            sound.iter().for_each(|comparison| self.compare_ints(forms, comparison, &mut different));
+            self.spread(&domain);
+            comparisons = waiting;
+        }
+        self.exclude(different, &domain);
+    }
+
+    /// Whether the form of a node is its value where these facts hold.
+    fn is_exact(&self, body: &Body, forms: &Forms, id: NodeId) -> bool {
+        forms.fits(body, forms.get(id), &|atom| match atom {
+            Atom::Coord(coord) => self.coord(coord, &|coord| forms.domain(coord)),
+            Atom::Floor(_) | Atom::Node(_) => forms.range_of(body, atom),
+        })
     }
 
     fn compare_ints(
         &mut self,
         forms: &Forms,
-        function: BinaryFn,
-        holds: bool,
-        (a, b): (NodeId, NodeId),
+        Comparison { function, holds, a, b }: &Comparison,
         different: &mut Vec<Linear>,
     ) {
-        let Some(difference) = forms.get(a).plus(-1, forms.get(b)) else { return };
+        let Some(difference) = forms.get(*a).plus(-1, forms.get(*b)) else { return };
         let range = match (function, holds) {
             (BinaryFn::Lt, true) | (BinaryFn::Ge, false) => Interval::bounds(None, Some(0)),
             (BinaryFn::Le, true) | (BinaryFn::Gt, false) => Interval::bounds(None, Some(1)),
@@ -252,6 +301,23 @@ impl Facts {
         }
         known
     }
+}
+
+fn bit(var: u32) -> u64 {
+    1 << (var % 64)
+}
+
+/// Which variables of reductions occur in each node.
+fn variables(body: &Body) -> Vec<u64> {
+    let mut variables: Vec<u64> = Vec::with_capacity(body.len());
+    for (_, node) in body.nodes() {
+        let own = match &node.op {
+            Op::Coord(Coord::Bound(var)) => bit(*var),
+            op => op.args().iter().fold(0, |bits, arg| bits | variables[arg.index()]),
+        };
+        variables.push(own);
+    }
+    variables
 }
 
 /// The value of a coordinate at which a form is 0.

@@ -8,11 +8,14 @@
 //!
 //! In a windowed body a global coordinate is `offset + stride · window + local`, so that forms agree on what moves.
 
+use super::bounds::bound;
+use super::exact;
+use super::ranges::type_range;
 use crate::graph::body::{Body, Coord, NodeId, Op};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
 use crate::graph::types::{Element, Ty};
 use crate::index::{Interval, Window};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a linear form is linear in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +64,10 @@ pub struct Forms {
     windows: Vec<Window>,
     /// The first node with the value of each, so that one value is one atom.
     first: Vec<NodeId>,
+    /// Where the coordinates lie; absent ones are unbounded.
+    domains: HashMap<Coord, Interval>,
+    /// What is known of nodes that are atoms, whatever the conditions.
+    values: HashMap<NodeId, Interval>,
 }
 
 impl Linear {
@@ -100,17 +107,69 @@ impl Linear {
 }
 
 impl Forms {
-    /// Works out the form of every integer node, children first. `range` bounds a form whatever the guards.
-    pub fn new(body: &Body, windows: &[Window], range: impl Fn(&Forms, &Linear) -> Interval) -> Self {
-        let mut forms = Forms { windows: windows.to_vec(), first: body.same_values(), ..Forms::default() };
-        for (id, node) in body.nodes() {
-            let form = match node.ty {
-                Ty::Strong(element) if element.is_int() => forms.form(body, id, element, &range),
-                _ => None,
-            };
-            forms.forms.push(form);
+    /// No forms yet, for coordinates that lie in `domains`.
+    pub fn new(body: &Body, windows: &[Window], domains: HashMap<Coord, Interval>) -> Self {
+        Forms { windows: windows.to_vec(), first: body.same_values(), domains, ..Forms::default() }
+    }
+
+    /// Works out the form of the next node, whose children have theirs.
+    pub fn add(&mut self, body: &Body, id: NodeId) {
+        let form = match body.ty(id) {
+            Ty::Strong(element) if element.is_int() => Some(self.form(body, id, element)),
+            Ty::Strong(_) | Ty::WeakInt | Ty::WeakFloat => None,
+        };
+        self.forms.push(form);
+    }
+
+    /// Notes the values of a node that is an atom.
+    pub fn note(&mut self, id: NodeId, values: Interval) {
+        self.values.insert(self.first(id), values);
+    }
+
+    /// Where a coordinate lies.
+    pub fn domain(&self, coord: Coord) -> Interval {
+        self.domains.get(&coord).copied().unwrap_or(Interval::all())
+    }
+
+    /// Whether a form stays inside i64, so that wrapping arithmetic has its value.
+    pub fn is_exact(&self, body: &Body, form: &Linear) -> bool {
+        self.fits(body, form, &|atom| self.range_of(body, atom))
+    }
+
+    /// The same where atoms have these ranges.
+    pub fn fits(&self, body: &Body, form: &Linear, range: &dyn Fn(Atom) -> Interval) -> bool {
+        exact::fits(form, &self.floors, &mut |atom| self.ends(body, atom, range(atom)))
+    }
+
+    /// The lowest and the highest value of a form where atoms have these ranges.
+    pub fn extremes(&self, body: &Body, form: &Linear, range: &dyn Fn(Atom) -> Interval) -> exact::Ends {
+        exact::extremes(form, &self.floors, &mut |atom| self.ends(body, atom, range(atom)))
+    }
+
+    /// The ends of an atom's range as numbers: of coordinates those of the index space, of data those of its type.
+    fn ends(&self, body: &Body, atom: Atom, range: Interval) -> exact::Ends {
+        let (least, most) = match atom {
+            Atom::Coord(Coord::Window(dim)) => {
+                self.windows.get(dim as usize).map_or(exact::COORDINATES, exact::window_numbers)
+            }
+            Atom::Coord(Coord::Global(_) | Coord::Local(_)) => exact::COORDINATES,
+            Atom::Coord(Coord::Bound(_)) | Atom::Floor(_) => exact::I64,
+            Atom::Node(id) => body.ty(id).strong().and_then(Element::int_range).unwrap_or(exact::I64),
+        };
+        (range.lower().map_or(least, i128::from), range.upper().map_or(most, |end| i128::from(end) - 1))
+    }
+
+    /// What an atom can be whatever the conditions.
+    pub(super) fn range_of(&self, body: &Body, atom: Atom) -> Interval {
+        match atom {
+            Atom::Coord(coord) => self.domain(coord),
+            Atom::Node(id) => self.values.get(&id).copied().unwrap_or_else(|| type_range(body.ty(id))),
+            Atom::Floor(_) => Interval::all(),
         }
-        forms
+    }
+
+    fn range(&self, body: &Body, form: &Linear) -> Interval {
+        bound(form, &self.floors, &mut |atom| self.range_of(body, atom))
     }
 
     /// The form of an integer node.
@@ -130,30 +189,20 @@ impl Forms {
         (forms, self.floors)
     }
 
-    fn form(
-        &mut self,
-        body: &Body,
-        id: NodeId,
-        element: Element,
-        range: &impl Fn(&Forms, &Linear) -> Interval,
-    ) -> Option<Linear> {
+    fn form(&mut self, body: &Body, id: NodeId, element: Element) -> Linear {
         let opaque = Linear::atom(Atom::Node(self.first(id)));
-        let form = self.linear(body, id, range).unwrap_or_else(|| opaque.clone());
-        // Narrow integers wrap; 64-bit coordinates are checked when a region is asked for.
+        let form = self.linear(body, id).unwrap_or_else(|| opaque.clone());
+        // Narrow integers wrap; so do 64-bit ones, but a form is as good as its value until it is compared or divided:
+        // a coordinate beyond the index space is refused when a region is asked for.
         let wraps = element != Element::I64 && {
-            let values = range(self, &form);
+            let values = self.range(body, &form);
             let (lo, hi) = element.int_range().expect("an integer type");
             !(values.is_bounded() && lo <= values.first().into() && i128::from(values.last()) <= hi)
         };
-        Some(if wraps { opaque } else { form })
+        if wraps { opaque } else { form }
     }
 
-    fn linear(
-        &mut self,
-        body: &Body,
-        id: NodeId,
-        range: &impl Fn(&Forms, &Linear) -> Interval,
-    ) -> Option<Linear> {
+    fn linear(&mut self, body: &Body, id: NodeId) -> Option<Linear> {
         let constant = |node: NodeId| body.constant_int(node);
         match body.node(id).op {
             Op::Const(value) => {
@@ -164,7 +213,7 @@ impl Forms {
             Op::Unary(UnaryFn::Neg, a) => self.get(a).times(-1),
             // A large u64 is a negative i64.
             Op::Cast(a)
-                if body.ty(a) == Ty::Strong(Element::U64) && !range(self, self.get(a)).is_bounded() =>
+                if body.ty(a) == Ty::Strong(Element::U64) && !self.range(body, self.get(a)).is_bounded() =>
             {
                 None
             }
@@ -178,13 +227,20 @@ impl Forms {
                     (None, None) => None,
                 },
                 BinaryFn::Shl => self.get(a).times(power(constant(b)?, body.ty(id))?),
-                BinaryFn::Shr => self.floor(&self.get(a).clone(), power(constant(b)?, body.ty(id))?, range),
-                BinaryFn::FloorDiv => self.floor(&self.get(a).clone(), constant(b)?, range),
-                BinaryFn::Rem => self.rest(&self.get(a).clone(), constant(b)?, range),
+                BinaryFn::Shr => {
+                    let dividend = self.dividend(body, a);
+                    self.floor(body, &dividend, power(constant(b)?, body.ty(id))?)
+                }
+                BinaryFn::FloorDiv => self.quotient(body, a, constant(b)?),
+                BinaryFn::Rem => {
+                    let dividend = self.dividend(body, a);
+                    self.rest(body, &dividend, constant(b)?)
+                }
                 BinaryFn::And => {
                     let (form, mask) = constant(b).map_or((b, constant(a)), |mask| (a, Some(mask)));
                     let by = mask?.checked_add(1).filter(|by| by.count_ones() == 1 && *by > 0)?;
-                    self.rest(&self.get(form).clone(), by, range)
+                    let dividend = self.dividend(body, form);
+                    self.rest(body, &dividend, by)
                 }
                 _ => None,
             },
@@ -206,24 +262,30 @@ impl Forms {
         }
     }
 
+    /// What is divided: the form of a node if that is its value, else the node itself.
+    fn dividend(&self, body: &Body, id: NodeId) -> Linear {
+        let form = self.get(id);
+        if self.is_exact(body, form) { form.clone() } else { Linear::atom(Atom::Node(self.first(id))) }
+    }
+
+    /// `⌊a / by⌋`; by a negative number it is `⌊-a / -by⌋`.
+    fn quotient(&mut self, body: &Body, a: NodeId, by: i64) -> Option<Linear> {
+        let dividend = self.dividend(body, a);
+        if by > 0 {
+            return self.floor(body, &dividend, by);
+        }
+        let turned = dividend.times(-1).filter(|turned| self.is_exact(body, turned))?;
+        self.floor(body, &turned, by.checked_neg()?)
+    }
+
     /// `form - by · ⌊form / by⌋`
-    fn rest(
-        &mut self,
-        form: &Linear,
-        by: i64,
-        range: &impl Fn(&Forms, &Linear) -> Interval,
-    ) -> Option<Linear> {
-        let floor = self.floor(form, by, range)?;
+    fn rest(&mut self, body: &Body, form: &Linear, by: i64) -> Option<Linear> {
+        let floor = self.floor(body, form, by)?;
         form.plus(by.checked_neg()?, &floor)
     }
 
     /// `⌊form / by⌋` for a positive `by`: what divides evenly is taken out, and a rest that stays in one step is constant.
-    fn floor(
-        &mut self,
-        form: &Linear,
-        by: i64,
-        range: &impl Fn(&Forms, &Linear) -> Interval,
-    ) -> Option<Linear> {
+    fn floor(&mut self, body: &Body, form: &Linear, by: i64) -> Option<Linear> {
         if by <= 1 {
             return (by == 1).then(|| form.clone());
         }
@@ -237,7 +299,7 @@ impl Forms {
         if self.nesting(&rest) >= MAX_NESTED_FLOORS {
             return None;
         }
-        let steps = range(self, &rest).floor_div(by);
+        let steps = self.range(body, &rest).floor_div(by);
         match steps.single() {
             Some(step) => even.plus(1, &Linear::constant(step)),
             None => {

@@ -4,6 +4,7 @@
 //! t1 smooth
 //!     v5 = t0 height[dy + y, x]
 //!         y in y + -2..3, x in x + 0..1
+//!     where f3 = ⌊x / 2⌋                      what lies too deep to be written out where it is used
 //!     window of t0 height [5, 1] stride [1, 1] offset [-2, 0]
 //! ```
 
@@ -15,7 +16,8 @@ use crate::graph::view::{Step, View};
 use crate::graph::{Graph, Tensor, TensorKind};
 use crate::index::Interval;
 use crate::source::Sources;
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
 /// How every tensor, or one of them, reads the others.
@@ -38,15 +40,19 @@ fn print_tensor(out: &mut String, graph: &Graph, access: &TensorAccess, (id, ten
         locals: local_names(tensor),
         floors: &access.floors,
         forms: &access.forms,
+        later: RefCell::default(),
     };
     for read in &access.reads {
         let source = graph.tensor(read.tensor);
-        let map: Vec<_> = read.map.iter().map(|form| names.form(form)).collect();
+        let map: Vec<_> = read.map.iter().map(|form| names.form(form, DEPTH)).collect();
         let _ = writeln!(out, "    {} = {} {}[{}]", read.read, read.tensor, source.name, map.join(", "));
         let reach = read.reach.iter().zip(labels(source.domain.dims()));
         let reach: Vec<_> =
             reach.map(|(reach, label)| format!("{label} in {}", names.reach(reach))).collect();
         let _ = writeln!(out, "        {}", reach.join(", "));
+    }
+    while let Some((name, text)) = names.next_definition() {
+        let _ = writeln!(out, "    where {name} = {text}");
     }
     for (source, window) in windows(access) {
         let (size, stride, offset) = window;
@@ -93,6 +99,9 @@ fn inferred(reads: &[&Access]) -> Option<InferredWindow> {
     Some(parts)
 }
 
+/// Terms inside terms that are written out; what lies deeper gets a line of its own, once.
+const DEPTH: usize = 4;
+
 /// How to call what occurs in the forms of one body.
 struct Names<'n> {
     body: &'n Body,
@@ -100,6 +109,14 @@ struct Names<'n> {
     locals: Vec<String>,
     floors: &'n [Floor],
     forms: &'n BTreeMap<NodeId, Linear>,
+    later: RefCell<Later>,
+}
+
+/// Atoms that were named instead of written out.
+#[derive(Default)]
+struct Later {
+    waiting: VecDeque<Atom>,
+    seen: BTreeSet<Atom>,
 }
 
 impl Names<'_> {
@@ -107,23 +124,43 @@ impl Names<'_> {
         coord_text(self.body, coord, &self.labels, &self.locals)
     }
 
+    /// The next atom that was named, and what it stands for.
+    fn next_definition(&self) -> Option<(String, String)> {
+        let atom = self.later.borrow_mut().waiting.pop_front()?;
+        Some((short_name(atom), self.atom(atom, DEPTH)))
+    }
+
+    /// The name of an atom that is written out in a line of its own.
+    fn name(&self, atom: Atom) -> String {
+        let mut later = self.later.borrow_mut();
+        if later.seen.insert(atom) {
+            later.waiting.push_back(atom);
+        }
+        short_name(atom)
+    }
+
+    fn atom(&self, atom: Atom, depth: usize) -> String {
+        match atom {
+            Atom::Coord(coord) => self.coord(coord),
+            Atom::Node(id) => self.node(id, depth),
+            Atom::Floor(_) if depth == 0 => self.name(atom),
+            Atom::Floor(floor) => {
+                let Floor { form, by } = &self.floors[floor as usize];
+                let inside = self.form(form, depth - 1);
+                if form.terms.len() == 1 && form.offset == 0 {
+                    format!("⌊{inside} / {by}⌋")
+                } else {
+                    format!("⌊({inside}) / {by}⌋")
+                }
+            }
+        }
+    }
+
     /// `2·x - y + 1`
-    fn form(&self, form: &Linear) -> String {
+    fn form(&self, form: &Linear, depth: usize) -> String {
         let mut text = String::new();
         for (atom, factor) in &form.terms {
-            let name = match atom {
-                Atom::Coord(coord) => self.coord(*coord),
-                Atom::Node(id) => self.node(*id, 4),
-                Atom::Floor(floor) => {
-                    let Floor { form, by } = &self.floors[*floor as usize];
-                    let inside = self.form(form);
-                    if form.terms.len() == 1 && form.offset == 0 {
-                        format!("⌊{inside} / {by}⌋")
-                    } else {
-                        format!("⌊({inside}) / {by}⌋")
-                    }
-                }
-            };
+            let name = self.atom(*atom, depth);
             let scale = if factor.unsigned_abs() == 1 {
                 String::new()
             } else {
@@ -146,19 +183,21 @@ impl Names<'_> {
         }
     }
 
-    /// A node that is not linear as an expression, cut off below `depth`.
+    /// A node that is not linear as an expression.
     fn node(&self, id: NodeId, depth: usize) -> String {
         let node = self.body.node(id);
         let linear =
             node.ty.is_int() && self.forms.get(&id).is_some_and(|form| form.terms != [(Atom::Node(id), 1)]);
-        if linear {
-            return self.form(&self.forms[&id]);
+        let plain = matches!(node.op, Op::Const(_) | Op::Coord(_));
+        if depth == 0 && !plain {
+            return self.name(Atom::Node(id));
         }
-        let args = |ids: &[NodeId]| {
-            ids.iter().map(|id| self.node(*id, depth.saturating_sub(1))).collect::<Vec<_>>().join(", ")
-        };
+        if linear {
+            return self.form(&self.forms[&id], depth.saturating_sub(1));
+        }
+        let args =
+            |ids: &[NodeId]| ids.iter().map(|id| self.node(*id, depth - 1)).collect::<Vec<_>>().join(", ");
         match &node.op {
-            _ if depth == 0 => "…".to_owned(),
             Op::Const(value) => value.to_string(),
             Op::Coord(coord) => self.coord(*coord),
             Op::Unary(function, a) => format!("{}({})", function.name(), args(&[*a])),
@@ -179,6 +218,14 @@ impl Names<'_> {
             -1 => format!("-{coord} + {}", reach.range),
             _ => format!("{stride}·{coord} + {}", reach.range),
         }
+    }
+}
+
+fn short_name(atom: Atom) -> String {
+    match atom {
+        Atom::Coord(coord) => format!("{coord:?}"),
+        Atom::Node(id) => id.to_string(),
+        Atom::Floor(floor) => format!("f{floor}"),
     }
 }
 

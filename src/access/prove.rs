@@ -1,14 +1,16 @@
 //! Every read stays inside its domain, whatever the data: or an error says how far it can get.
 
+use super::footprint::view_footprint;
 use super::guards::PathId;
 use super::linear::{Atom, Linear};
 use super::ranges::Ranges;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
-use crate::graph::body::{Body, NodeId, Obligation, Op, TargetKind};
-use crate::graph::view::dimension_name;
+use crate::graph::body::{Body, Coord, NodeId, Obligation, Op, TargetKind};
+use crate::graph::view::{View, dimension_name};
 use crate::graph::window::Take;
 use crate::graph::{Graph, Tensor, TensorKind, Windowed};
 use crate::index::{Dim, Interval};
+use crate::source::Span;
 
 /// A data-dependent coordinate that spans this much or more counts as unbounded: that of 32-bit types.
 const UNBOUNDED: i64 = 1 << 31;
@@ -30,7 +32,8 @@ pub(super) fn obligations(
         if !ranges.possible(path) || refused_recurrence(graph, obligation, reader) {
             continue;
         }
-        let values = ranges.int(path, obligation.coord);
+        let form = ranges.forms.get(obligation.coord).clone();
+        let values = ranges.form(path, &form);
         let inside = obligation.range.contains_interval(values);
         let element = matches!(obligation.kind, TargetKind::View | TargetKind::TakeSource);
         match unbounded_data(body, ranges, path, obligation.coord) {
@@ -42,7 +45,7 @@ pub(super) fn obligations(
             _ => gather(&mut outside, (obligation, values)),
         }
     }
-    outside.iter().for_each(|group| diagnostics.push(leaves(graph, group, reader)));
+    outside.iter().for_each(|group| diagnostics.push(leaves(graph, (body, ranges), group, reader)));
 }
 
 /// Reads that leave one target along one dimension are one mistake: one boundary puts them all right.
@@ -130,7 +133,12 @@ fn cannot_bound(
 }
 
 /// The error for reads that leave one target along one dimension.
-fn leaves(graph: &Graph, group: &[Reached<'_>], reader: &str) -> Diagnostic {
+fn leaves(
+    graph: &Graph,
+    (body, ranges): (&Body, &Ranges<'_>),
+    group: &[Reached<'_>],
+    reader: &str,
+) -> Diagnostic {
     let obligation = group[0].0;
     let values = group.iter().map(|(_, values)| *values).reduce(Interval::hull).unwrap_or(Interval::all());
     let (code, name) = match obligation.kind {
@@ -146,9 +154,18 @@ fn leaves(graph: &Graph, group: &[Reached<'_>], reader: &str) -> Diagnostic {
         dimension(obligation),
         obligation.range
     );
-    let help = if own { first_steps(graph, obligation) } else { advice(obligation, values) };
+    let help = if own {
+        first_steps(graph, obligation)
+    } else {
+        shorter_range(body, ranges, obligation).unwrap_or_else(|| advice(obligation, values))
+    };
     let diagnostic = places(group, Diagnostic::new(code, message));
-    declared(graph, obligation, diagnostic).through(&obligation.place.calls).help(help)
+    let diagnostic = declared(graph, obligation, diagnostic).through(&obligation.place.calls).help(help);
+    let far = !values.is_bounded() && !ranges.node_atoms(ranges.forms.get(obligation.coord)).is_empty();
+    if far && !depends_on_data(body, obligation.coord) {
+        return diagnostic.note("coordinates go up to 2^62, where 64-bit arithmetic on them can wrap");
+    }
+    diagnostic
 }
 
 /// Points at the first few reads that were reached by the same calls, and counts the others.
@@ -177,7 +194,7 @@ fn declared(graph: &Graph, obligation: &Obligation, diagnostic: Diagnostic) -> D
         return diagnostic;
     }
     // A view that is written in place goes by the name of its tensor, whose bounds would only confuse.
-    let shows = |dim: &Dim| dim.enforced() == obligation.range;
+    let shows = |dim: &Dim| [dim.enforced(), dim.interval].contains(&obligation.range);
     let tensor = graph.tensors.iter().find(|tensor| tensor.name == obligation.what);
     let tensor = tensor.filter(|tensor| tensor.domain.dims().iter().any(shows));
     let view = graph.views.iter().find(|named| named.view.name == obligation.what);
@@ -221,7 +238,11 @@ fn first_steps(graph: &Graph, obligation: &Obligation) -> String {
         }
     });
     if steps.is_some_and(|(_, along)| !along.is_empty() && **along != *obligation.dim) {
-        return format!("say what lies outside: `{}.clamp([{}])[…]`", obligation.what, obligation.dim);
+        let (what, dim) = (&obligation.what, &obligation.dim);
+        let others = ["wrap", "mirror", "reflect"].map(|kind| format!("`.{kind}([{dim}])`")).join(", ");
+        return format!(
+            "say what lies outside: `{what}.clamp([{dim}])[…]`, or {others}, `.fill(0, [{dim}])`, or guard the read with `if`"
+        );
     }
     match steps.map_or(1, |(reach, _)| reach) {
         1 => format!("guard the first step: `if {} == {first} then … else …`", obligation.dim),
@@ -231,6 +252,20 @@ fn first_steps(graph: &Graph, obligation: &Obligation) -> String {
             first.saturating_add(steps)
         ),
     }
+}
+
+/// `sum(i in 0..=3) g[i]` of three entries: the range that the variable should have had.
+fn shorter_range(body: &Body, ranges: &Ranges<'_>, obligation: &Obligation) -> Option<String> {
+    if !matches!(obligation.kind, TargetKind::Table | TargetKind::Take) {
+        return None;
+    }
+    let form = ranges.forms.get(obligation.coord);
+    let [(Atom::Coord(Coord::Bound(var)), 1)] = form.terms[..] else { return None };
+    let fits = obligation.range.shift(form.offset.checked_neg()?).ok()?;
+    Some(format!(
+        "let `{}` run over what it has: `{} in {fits}`",
+        body.binders[var as usize].name, body.binders[var as usize].name
+    ))
 }
 
 /// The boundaries besides `.clamp()`.
@@ -277,25 +312,67 @@ fn dimension(obligation: &Obligation) -> String {
     }
 }
 
+/// A box of a view must lie inside what its base stores, also where bounds on the way are not enforced.
+pub(super) fn stored(
+    graph: &Graph,
+    view: &View,
+    region: &[Interval],
+    span: Span,
+    reader: &str,
+) -> Option<Diagnostic> {
+    if !view.is_loose() || region.iter().any(|range| range.is_empty()) {
+        return None;
+    }
+    let base = graph.tensor(view.base);
+    let needed = view_footprint(view, region, span)?;
+    let dims = base.domain.dims().iter().zip(base.readable()).zip(needed);
+    let (dim, has, values) = dims
+        .map(|((dim, has), values)| (dim, has, values))
+        .find(|(_, has, values)| !has.contains_interval(*values))?;
+    let message = format!(
+        "{reader} needs {values} of {} along {}, but it has {has}",
+        quoted(&base.name),
+        dimension_name(dim)
+    );
+    let declared = format!("`{}` is `{}{}`", base.name, base.element, base.domain);
+    Some(
+        Diagnostic::new(Code::E0502, message)
+            .at(span, outside(values, has))
+            .with(base.span, declared)
+            .help("choose a slice inside it: a bound that is not enforced does not make more data"),
+    )
+}
+
 /// The slices that a host function is handed must lie inside their sources.
-pub(super) fn takes(tensor: &Tensor, windowed: &Windowed, args: &[usize], diagnostics: &mut Diagnostics) {
+pub(super) fn takes(
+    graph: &Graph,
+    tensor: &Tensor,
+    windowed: &Windowed,
+    args: &[usize],
+    diagnostics: &mut Diagnostics,
+) {
     for take in args.iter().map(|arg| &windowed.takes[*arg]) {
-        for dim in 0..take.sizes.len() {
-            if let Some(problem) = slice_leaves(tensor, windowed, take, dim) {
-                diagnostics.push(problem);
-            }
-        }
+        let dims = 0..take.sizes.len();
+        diagnostics.extend(dims.clone().filter_map(|dim| slice_leaves(tensor, windowed, take, dim)));
+        let region: Option<Vec<_>> = dims.map(|dim| taken(tensor, windowed, take, dim)).collect();
+        let reader = format!("`{}`", tensor.name);
+        diagnostics
+            .extend(region.and_then(|region| stored(graph, &take.source, &region, take.span, &reader)));
     }
 }
 
-fn slice_leaves(tensor: &Tensor, windowed: &Windowed, take: &Take, dim: usize) -> Option<Diagnostic> {
+/// What all windows together take of a source along one dimension; nothing if there is no window.
+fn taken(tensor: &Tensor, windowed: &Windowed, take: &Take, dim: usize) -> Option<Interval> {
     let windows = match take.map[dim] {
         None => Interval::new(0, 1).ok()?,
         Some(driver) => windowed.windows.dims[driver].inside(tensor.domain.dims()[driver].enforced()).ok()?,
     };
     let window = crate::index::Window::new(take.sizes[dim], take.stride[dim], take.offset[dim]).ok()?;
-    let values =
-        if windows.is_empty() { return None } else { window.hull(windows).unwrap_or(Interval::all()) };
+    (!windows.is_empty()).then(|| window.hull(windows).unwrap_or(Interval::all()))
+}
+
+fn slice_leaves(tensor: &Tensor, windowed: &Windowed, take: &Take, dim: usize) -> Option<Diagnostic> {
+    let values = taken(tensor, windowed, take, dim)?;
     let source = &take.source.domain().dims()[dim];
     if source.enforced().contains_interval(values) {
         return None;

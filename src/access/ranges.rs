@@ -8,7 +8,7 @@
 //! Ranges depend on the conditions under which a node is used ([`Guards`]).
 
 use super::bounds::bound;
-use super::guards::{Facts, Guards, PathId};
+use super::guards::{ALWAYS, Facts, Guards, PathId};
 use super::linear::{Atom, Forms, Linear};
 use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn};
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
@@ -44,7 +44,6 @@ pub struct Ranges<'b> {
     pub forms: Forms,
     /// Conditions.
     pub guards: Guards,
-    domains: HashMap<Coord, Interval>,
     facts: HashMap<PathId, Facts>,
     known: HashMap<(PathId, NodeId), Range>,
 }
@@ -57,16 +56,16 @@ const ANY: FloatRange = FloatRange { lo: f64::NEG_INFINITY, hi: f64::INFINITY, n
 impl<'b> Ranges<'b> {
     /// Ranges of `body` when coordinates lie in `domains`; absent ones are unbounded.
     pub fn new(body: &'b Body, root: NodeId, windows: &[Window], domains: HashMap<Coord, Interval>) -> Self {
-        let coord = |coord: Coord| domains.get(&coord).copied().unwrap_or(Interval::all());
-        let forms = Forms::new(body, windows, |forms: &Forms, form: &Linear| {
-            bound(form, &forms.floors, &mut |atom| match atom {
-                Atom::Coord(c) => coord(c),
-                Atom::Node(id) => type_range(body.ty(id)),
-                Atom::Floor(_) => Interval::all(),
-            })
-        });
-        let guards = Guards::new(body, root);
-        Ranges { body, forms, guards, domains, facts: HashMap::new(), known: HashMap::new() }
+        let (forms, guards) = (Forms::new(body, windows, domains), Guards::new(body, root));
+        let mut ranges = Ranges { body, forms, guards, facts: HashMap::new(), known: HashMap::new() };
+        for (id, node) in body.nodes() {
+            ranges.forms.add(body, id);
+            if node.ty == Ty::Strong(Element::I64) && ranges.is_opaque(id) {
+                let values = ranges.int(ALWAYS, id);
+                ranges.forms.note(id, values);
+            }
+        }
+        ranges
     }
 
     /// The values of an integer node where the conditions of `path` hold.
@@ -85,8 +84,7 @@ impl<'b> Ranges<'b> {
     /// The values of a coordinate.
     pub fn coord(&mut self, path: PathId, coord: Coord) -> Interval {
         self.learn(path);
-        let domains = &self.domains;
-        self.facts[&path].coord(coord, &|coord| domains.get(&coord).copied().unwrap_or(Interval::all()))
+        self.facts[&path].coord(coord, &|coord| self.forms.domain(coord))
     }
 
     /// Whether the conditions of `path` can hold at all.
@@ -98,9 +96,7 @@ impl<'b> Ranges<'b> {
     fn learn(&mut self, path: PathId) {
         if !self.facts.contains_key(&path) {
             let conditions = self.guards.conditions(path);
-            let domains = &self.domains;
-            let domain = |coord| domains.get(&coord).copied().unwrap_or(Interval::all());
-            let facts = Facts::new(self.body, &self.forms, &conditions, &domain);
+            let facts = Facts::new(self.body, &self.forms, &conditions);
             self.facts.insert(path, facts);
         }
     }
@@ -126,13 +122,17 @@ impl<'b> Ranges<'b> {
         }
     }
 
-    /// The nodes whose ranges the range of `id` is made from; arms of selections are another path's.
+    /// The nodes whose ranges the range of `id` is made from; arms of selections and insides of reductions are another
+    /// path's.
     fn depends_on(&self, id: NodeId) -> Vec<NodeId> {
         let node = self.body.node(id);
         if node.ty.is_int() && !self.is_opaque(id) {
             return self.node_atoms(self.forms.get(id));
         }
-        let apart = matches!(node.op, Op::Select(..) | Op::Read { .. } | Op::Table(..) | Op::Hash(_));
+        let apart = matches!(
+            node.op,
+            Op::Select(..) | Op::Reduce { .. } | Op::Read { .. } | Op::Table(..) | Op::Hash(_)
+        );
         if apart || node.ty == Ty::Strong(Element::Bool) { Vec::new() } else { node.op.args() }
     }
 
@@ -181,20 +181,32 @@ impl<'b> Ranges<'b> {
                 let fits = own.contains_interval(range);
                 Range::Int(self.constrained(path, &self.forms.get(id).terms, if fits { range } else { own }))
             }
-            _ => Range::Int(self.bounded(path, self.forms.get(id))),
+            ty => {
+                let form = self.forms.get(id);
+                Range::Int(if self.is_exact(path, id) { self.bounded(path, form) } else { type_range(ty) })
+            }
+        }
+    }
+
+    /// Whether the form of a node is its value: narrow integers that may wrap have no form.
+    fn is_exact(&self, path: PathId, id: NodeId) -> bool {
+        let range = |atom| self.atom(path, atom);
+        self.body.ty(id) != Ty::Strong(Element::I64) || self.forms.fits(self.body, self.forms.get(id), &range)
+    }
+
+    /// What an atom can be where the conditions of `path` hold.
+    fn atom(&self, path: PathId, atom: Atom) -> Interval {
+        match atom {
+            Atom::Coord(coord) => self.facts[&path].coord(coord, &|coord| self.forms.domain(coord)),
+            Atom::Node(id) => self.int_now(path, id),
+            Atom::Floor(_) => Interval::all(),
         }
     }
 
     /// The values of a form whose nodes are known.
     fn bounded(&self, path: PathId, form: &Linear) -> Interval {
-        let facts = &self.facts[&path];
-        let domain = |coord| self.domains.get(&coord).copied().unwrap_or(Interval::all());
-        let range = bound(form, &self.forms.floors, &mut |atom| match atom {
-            Atom::Coord(coord) => facts.coord(coord, &domain),
-            Atom::Node(id) => self.int_now(path, id),
-            Atom::Floor(_) => Interval::all(),
-        });
-        let known = facts.form(&form.terms).and_then(|known| known.shift(form.offset).ok());
+        let range = bound(form, &self.forms.floors, &mut |atom| self.atom(path, atom));
+        let known = self.facts[&path].form(&form.terms).and_then(|known| known.shift(form.offset).ok());
         known.map_or(range, |known| range.intersect(known))
     }
 
@@ -240,35 +252,53 @@ impl<'b> Ranges<'b> {
                 let values: Vec<i128> = values.collect();
                 interval(values.iter().min().copied(), values.iter().max().copied()).unwrap_or(own)
             }
-            Op::Reduce { function, vars, body: inner } => {
-                let count = self.count(vars);
-                let inner =
-                    if matches!(function, ReduceFn::ArgMin | ReduceFn::ArgMax) { own } else { of(*inner) };
-                match function {
-                    ReduceFn::ArgMin | ReduceFn::ArgMax => {
-                        let var = &body.binders[vars[0] as usize];
-                        small(var.lo, var.hi.max(var.lo.saturating_add(1)))
-                    }
-                    ReduceFn::Min | ReduceFn::Max if count > 0 => inner,
-                    ReduceFn::Sum if count == 0 => small(0, 1),
-                    ReduceFn::Sum => inner.scale(count).unwrap_or(own),
-                    _ => own,
-                }
-            }
+            Op::Reduce { function, vars, body: inner } => self.reduced(path, *function, vars, *inner, own),
             _ => own,
+        }
+    }
+
+    fn reduced(
+        &mut self,
+        path: PathId,
+        function: ReduceFn,
+        vars: &[u32],
+        inner: NodeId,
+        own: Interval,
+    ) -> Interval {
+        let count = self.count(vars);
+        let inside = self.guards.inside(path, vars);
+        match function {
+            ReduceFn::ArgMin | ReduceFn::ArgMax => {
+                let var = &self.body.binders[vars[0] as usize];
+                small(var.lo, var.hi.max(var.lo.saturating_add(1)))
+            }
+            ReduceFn::Min | ReduceFn::Max if count > 0 => self.int(inside, inner),
+            ReduceFn::Sum if count == 0 => small(0, 1),
+            // What has no end may wrap.
+            ReduceFn::Sum => {
+                let sum = self.int(inside, inner).scale(count).ok();
+                sum.filter(|sum| sum.is_bounded()).unwrap_or(own)
+            }
+            ReduceFn::Min | ReduceFn::Max | ReduceFn::Product | ReduceFn::Any | ReduceFn::All => own,
         }
     }
 
     /// `abs`: not negative, unless the argument is data that could be the smallest integer, whose magnitude wraps.
     fn magnitude(&self, path: PathId, a: NodeId) -> Interval {
-        let (range, form) = (self.int_now(path, a), self.forms.get(a));
-        let wide = range.max(range.neg());
-        let from_data = range.lower().is_none() && !self.node_atoms(form).is_empty();
-        if from_data { Interval::all() } else { wide.max(small(0, 1)) }
+        let range = self.int_now(path, a);
+        let ends = self.forms.extremes(self.body, self.forms.get(a), &|atom| self.atom(path, atom));
+        let smallest = range.lower().is_none() && ends.0 <= i128::from(i64::MIN);
+        if smallest || !self.is_exact(path, a) {
+            return Interval::all();
+        }
+        range.max(range.neg()).max(small(0, 1))
     }
 
     /// The smaller of two integers is at most half their sum, the larger at least: exact where one mirrors the other.
     fn halved(&self, path: PathId, function: BinaryFn, a: NodeId, b: NodeId) -> Option<Interval> {
+        if !self.is_exact(path, a) || !self.is_exact(path, b) {
+            return None;
+        }
         let sum = self.forms.get(a).plus(1, self.forms.get(b))?;
         let sum = self.bounded(path, &sum);
         match function {
@@ -296,8 +326,7 @@ impl<'b> Ranges<'b> {
 
     fn float_node(&mut self, path: PathId, id: NodeId) -> FloatRange {
         let range = self.unrounded_float(path, id);
-        let single = self.body.ty(id) == Ty::Strong(Element::F32);
-        let round = |value: f64| if single { f64::from(value as f32) } else { value };
+        let round = |value: f64| rounded(value, self.body.ty(id));
         let range = FloatRange { lo: round(range.lo), hi: round(range.hi), nan: range.nan };
         match self.facts[&path].floats.get(&self.forms.first(id)) {
             Some((lo, hi)) => FloatRange { lo: range.lo.max(*lo), hi: range.hi.min(*hi), nan: false },
@@ -306,15 +335,13 @@ impl<'b> Ranges<'b> {
     }
 
     fn unrounded_float(&mut self, path: PathId, id: NodeId) -> FloatRange {
-        let body = self.body;
+        let (body, ty) = (self.body, self.body.ty(id));
         let of = |id| self.float_now(path, id);
         match &body.node(id).op {
             Op::Const(value) => constant_float(*value),
             Op::Unary(function, a) => float_unary(*function, of(*a)),
-            Op::Binary(function, a, b) => float_binary(*function, of(*a), of(*b)),
-            Op::Fma(a, b, c) => {
-                float_binary(BinaryFn::Add, float_binary(BinaryFn::Mul, of(*a), of(*b)), of(*c))
-            }
+            Op::Binary(function, a, b) => float_binary(*function, of(*a), of(*b), ty),
+            Op::Fma(a, b, c) => fused(of(*a), of(*b), of(*c), ty),
             Op::Select(condition, a, b) => {
                 let (yes, no) = self.arms(path, *condition);
                 self.ensure(yes, *a);
@@ -324,7 +351,8 @@ impl<'b> Ranges<'b> {
             Op::Cast(a) if body.ty(*a).is_float() => of(*a),
             Op::Cast(a) => {
                 let values = self.int_now(path, *a);
-                let end = |bound: Option<i64>, infinite: f64| bound.map_or(infinite, |bound| bound as f64);
+                let once = |end: i64| if is_single(ty) { f64::from(end as f32) } else { end as f64 };
+                let end = |bound: Option<i64>, infinite: f64| bound.map_or(infinite, once);
                 let (lo, hi) = (
                     end(values.lower(), f64::NEG_INFINITY),
                     end(values.upper().map(|hi| hi - 1), f64::INFINITY),
@@ -339,8 +367,9 @@ impl<'b> Ranges<'b> {
             Op::Reduce { function: ReduceFn::Min | ReduceFn::Max, vars, body: inner }
                 if self.count(vars) > 0 =>
             {
-                let inner = of(*inner);
-                FloatRange { lo: inner.lo, hi: inner.hi, nan: inner.nan }
+                let inside = self.guards.inside(path, vars);
+                self.ensure(inside, *inner);
+                self.float_now(inside, *inner)
             }
             _ => ANY,
         }
@@ -369,9 +398,10 @@ fn small(lo: i64, hi: i64) -> Interval {
 
 fn int_binary(function: BinaryFn, a: Interval, b: Interval) -> Option<Interval> {
     match function {
-        BinaryFn::Add => a.add(b).ok(),
-        BinaryFn::Sub => a.sub(b).ok(),
-        BinaryFn::Mul => a.mul(b).ok(),
+        // What has no end may wrap.
+        BinaryFn::Add => a.add(b).ok().filter(|sum| sum.is_bounded()),
+        BinaryFn::Sub => a.sub(b).ok().filter(|difference| difference.is_bounded()),
+        BinaryFn::Mul => a.mul(b).ok().filter(|product| product.is_bounded()),
         BinaryFn::Min => Some(a.min(b)),
         BinaryFn::Max => Some(a.max(b)),
         BinaryFn::FloorDiv => match b.single() {
@@ -410,6 +440,20 @@ fn from_float(range: FloatRange, to: Ty) -> Interval {
     let values =
         Interval::bounds(finite(end(range.lo)), finite(end(range.hi) + 1)).unwrap_or(Interval::all());
     if range.nan { values.hull(small(0, 1)) } else { values }
+}
+
+fn is_single(ty: Ty) -> bool {
+    ty == Ty::Strong(Element::F32)
+}
+
+/// Up to here a float type holds every whole number, and halves beside them.
+fn whole_numbers(ty: Ty) -> f64 {
+    if is_single(ty) { f64::from(1 << 22) } else { 2f64.powi(51) }
+}
+
+/// A value as a float type holds it.
+fn rounded(value: f64, ty: Ty) -> f64 {
+    if is_single(ty) { f64::from(value as f32) } else { value }
 }
 
 fn constant_float(value: Scalar) -> FloatRange {
@@ -452,7 +496,7 @@ fn float_unary(function: UnaryFn, a: FloatRange) -> FloatRange {
     }
 }
 
-fn float_binary(function: BinaryFn, a: FloatRange, b: FloatRange) -> FloatRange {
+fn float_binary(function: BinaryFn, a: FloatRange, b: FloatRange, ty: Ty) -> FloatRange {
     let nan = a.nan || b.nan || !a.is_finite() || !b.is_finite();
     let with = |range: FloatRange| FloatRange { nan: range.nan || nan, ..range };
     match function {
@@ -460,8 +504,13 @@ fn float_binary(function: BinaryFn, a: FloatRange, b: FloatRange) -> FloatRange 
         BinaryFn::Sub => with(FloatRange::new(a.lo - b.hi, a.hi - b.lo)),
         BinaryFn::Mul => with(corners(a, b, |x, y| x * y)),
         BinaryFn::Div if b.lo > 0.0 || b.hi < 0.0 => with(corners(a, b, |x, y| x / y)),
-        BinaryFn::FloorDiv if b.lo > 0.0 || b.hi < 0.0 => with(corners(a, b, |x, y| (x / y).floor())),
-        BinaryFn::Rem if b.lo > 0.0 => FloatRange { lo: 0.0, hi: b.hi, nan },
+        BinaryFn::FloorDiv if b.lo > 0.0 || b.hi < 0.0 => {
+            with(corners(a, b, |x, y| rounded(x / y, ty).floor()))
+        }
+        // Exact while the quotient is a whole number that the type holds; beyond, the rest can be anything.
+        BinaryFn::Rem if b.lo > 0.0 && a.lo.abs().max(a.hi.abs()) / b.lo < whole_numbers(ty) => {
+            FloatRange { lo: 0.0, hi: b.hi, nan }
+        }
         // min(a, b) is b when a is NaN, and b's NaN when b is.
         BinaryFn::Min => {
             FloatRange { lo: a.lo.min(b.lo), hi: if a.nan { b.hi } else { a.hi.min(b.hi) }, nan: b.nan }
@@ -473,7 +522,22 @@ fn float_binary(function: BinaryFn, a: FloatRange, b: FloatRange) -> FloatRange 
     }
 }
 
-fn corners(a: FloatRange, b: FloatRange, f: fn(f64, f64) -> f64) -> FloatRange {
+/// `a * b + c`, rounded once: at the ends of `c` it is extreme at the corners of the product.
+fn fused(a: FloatRange, b: FloatRange, c: FloatRange, ty: Ty) -> FloatRange {
+    let nan = [a, b, c].iter().any(|range| range.nan || !range.is_finite());
+    let at = |x: f64, y: f64, z: f64| {
+        if is_single(ty) { f64::from((x as f32).mul_add(y as f32, z as f32)) } else { x.mul_add(y, z) }
+    };
+    let products = [(a.lo, b.lo), (a.lo, b.hi), (a.hi, b.lo), (a.hi, b.hi)];
+    let (lows, highs) = (products.map(|(x, y)| at(x, y, c.lo)), products.map(|(x, y)| at(x, y, c.hi)));
+    if lows.iter().chain(&highs).any(|value| value.is_nan()) {
+        return ANY;
+    }
+    let lo = lows.into_iter().fold(f64::INFINITY, f64::min);
+    FloatRange { lo, hi: highs.into_iter().fold(f64::NEG_INFINITY, f64::max), nan }
+}
+
+fn corners(a: FloatRange, b: FloatRange, f: impl Fn(f64, f64) -> f64) -> FloatRange {
     let values = [f(a.lo, b.lo), f(a.lo, b.hi), f(a.hi, b.lo), f(a.hi, b.hi)];
     if values.iter().any(|value| value.is_nan()) {
         return ANY;

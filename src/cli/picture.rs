@@ -8,17 +8,20 @@
 //! output "a.png" = turned[0:9, 0:9]                             view turned ── output a.png
 //! ```
 //!
-//! Bodies know the tensors they read, not the views through which they do, so views hang off their base.
+//! Who reads through a named view is drawn below the view, and the halo is the one that the script writes: what a
+//! boundary folds inside counts as it was before.
 
-use crate::access::Access;
+use crate::access::Reach;
 use crate::compile::Program;
 use crate::graph::body::TensorId;
 use crate::graph::view::View;
+use crate::graph::window::Take;
 use crate::graph::{
     BlendKind, Graph, InputSource, Output, Pointwise, Recurrence, Tensor, TensorKind, WindowBody, Windowed,
 };
 use crate::index::{Interval, Window};
 use crate::picture::{NodeKind, Picture, PictureEdge, PictureNode};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// A halo above this says nothing that a reader could use.
@@ -28,6 +31,9 @@ const WIDEST_HALO: i64 = 9999;
 pub fn picture(program: &Program) -> Picture {
     let graph = &program.graph;
     let mut nodes: Vec<PictureNode> = graph.tensors.iter().map(tensor_node).collect();
+    for (node, lines) in nodes.iter_mut().zip(write_lines(graph)) {
+        node.lines.extend(lines);
+    }
     nodes.extend(
         graph
             .views
@@ -112,15 +118,38 @@ fn output_node(output: &Output) -> PictureNode {
     node(&output.path, NodeKind::Output, lines, &[])
 }
 
-/// From every tensor to those that compute with it.
+/// From every tensor, or the views of it that are read, to those that compute with it.
 fn read_edges(program: &Program) -> Vec<PictureEdge> {
     let dag = &program.graph.dag;
     let ends = dag.raw_edges().iter().map(|edge| (dag[edge.source()], dag[edge.target()]));
-    let edge = |(from, to): (TensorId, TensorId)| {
-        let label = read_label(program, from, to);
-        PictureEdge { from: from.index(), to: to.index(), label }
+    let edges = |(from, to): (TensorId, TensorId)| {
+        let names = names_of(program, from, to).into_iter();
+        names.map(move |name| PictureEdge {
+            from: shown_as(&program.graph, from, &name),
+            to: to.index(),
+            label: read_label(program, (from, &name), to),
+        })
     };
-    ends.map(edge).collect()
+    let mut edges: Vec<PictureEdge> = ends.flat_map(edges).collect();
+    edges.sort_by_key(|edge| (edge.to, edge.from));
+    edges
+}
+
+/// What `to` calls `from`: itself or views of it, each once.
+fn names_of(program: &Program, from: TensorId, to: TensorId) -> Vec<Arc<str>> {
+    let written = program.accesses.tensors[to.index()].written.iter();
+    let written = written.filter(|written| written.base == from).map(|written| &written.what);
+    let takes = takes(program.graph.tensor(to)).iter().filter(|take| take.source.base == from);
+    let names: BTreeSet<_> = written.chain(takes.map(|take| &take.source.name)).cloned().collect();
+    let own = || program.graph.tensor(from).name.clone();
+    if names.is_empty() { vec![own()] } else { names.into_iter().collect() }
+}
+
+fn takes(tensor: &Tensor) -> &[Arc<Take>] {
+    match &tensor.kind {
+        TensorKind::Windowed(windowed) => &windowed.takes,
+        TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => &[],
+    }
 }
 
 /// A recurrence reads its own past: `t-1`, `t-1…t-3`.
@@ -135,6 +164,20 @@ fn self_edge(id: TensorId, tensor: &Tensor) -> Option<PictureEdge> {
     };
     let label = if *reach == 1 { format!("{name}-1") } else { format!("{name}-1…{name}-{reach}") };
     Some(PictureEdge { from: id.index(), to: id.index(), label })
+}
+
+/// Per tensor, the parts of it that `set` items write: the first few, and how many more.
+fn write_lines(graph: &Graph) -> Vec<Vec<String>> {
+    const SHOWN: usize = 3;
+    let lines = graph.iter().map(|(id, _)| {
+        let sets = graph.sets.iter().filter(|set| set.target.base == id);
+        let mut lines: Vec<String> = sets.map(|set| format!("set {}", set.target.domain())).collect();
+        let more = lines.len().saturating_sub(SHOWN);
+        lines.truncate(SHOWN);
+        lines.extend((more > 0).then(|| format!("and {more} more")));
+        lines
+    });
+    lines.collect()
 }
 
 /// From the tensors that `set` items compute with to the variables they write.
@@ -160,37 +203,44 @@ fn view_edges(graph: &Graph) -> Vec<PictureEdge> {
     let views = graph.views.iter().enumerate();
     let views = views.map(|(at, named)| plain(named.view.base.index(), first_view + at));
     let outputs = graph.outputs.iter().enumerate();
-    let outputs = outputs.map(|(at, output)| plain(shown_by(graph, &output.view), first_output + at));
+    let outputs = outputs
+        .map(|(at, output)| plain(shown_as(graph, output.view.base, &output.view.name), first_output + at));
     views.chain(outputs).collect()
 }
 
-/// The node that an output shows: the named view that it starts from, else the base.
-fn shown_by(graph: &Graph, view: &View) -> usize {
-    let same = |named: &View| named.base == view.base && named.name == view.name;
+/// The node of what a script calls `name`: a named view of `base`, else the base.
+fn shown_as(graph: &Graph, base: TensorId, name: &str) -> usize {
+    let same = |named: &View| named.base == base && *named.name == *name;
     let found = graph.views.iter().position(|named| same(&named.view));
-    found.map_or(view.base.index(), |at| graph.tensors.len() + at)
+    found.map_or(base.index(), |at| graph.tensors.len() + at)
 }
 
-/// How much of `from` one element of `to` needs: `±1`, `5×1`, nothing if it is one element or not known.
-fn read_label(program: &Program, from: TensorId, to: TensorId) -> String {
-    if let TensorKind::Windowed(_) = program.graph.tensor(to).kind {
-        return take_label(program.graph.tensor(to), from);
+/// How much of `from`, by the name it is read as, one element of `to` needs: `±1`, `5×1`, nothing if it is one
+/// element or not known.
+fn read_label(program: &Program, (from, name): (TensorId, &str), to: TensorId) -> String {
+    let taken = take_label(program.graph.tensor(to), from, name);
+    if !taken.is_empty() {
+        return taken;
     }
-    let reads = &program.accesses.tensors[to.index()].reads;
-    let reads: Vec<&Access> = reads.iter().filter(|read| read.tensor == from).collect();
-    let rank = program.graph.tensor(from).domain.rank();
-    let halo: Option<Vec<Interval>> = (0..rank).map(|dim| halo(&reads, dim)).collect();
+    let written = program.accesses.tensors[to.index()].written.iter();
+    let mut dims: Vec<(&str, Vec<Reach>)> = Vec::new();
+    for written in written.filter(|written| written.base == from && *written.what == *name) {
+        match dims.iter_mut().find(|(dim, _)| *dim == &*written.dim) {
+            Some((_, reaches)) => reaches.push(written.reach),
+            None => dims.push((&written.dim, vec![written.reach])),
+        }
+    }
+    let halo: Option<Vec<Interval>> = dims.iter().map(|(_, reaches)| halo(reaches)).collect();
     halo.map(|halo| halo_text(&halo)).unwrap_or_default()
 }
 
 /// What all the reads need around `stride · coordinate` along one dimension, if they move alike and not far.
-fn halo(reads: &[&Access], dim: usize) -> Option<Interval> {
-    let (first, rest) = reads.split_first()?;
-    let driver = first.reach[dim].driver;
-    let alike = rest.iter().all(|read| read.reach[dim].driver == driver);
-    let hull = rest.iter().fold(first.reach[dim].range, |hull, read| hull.hull(read.reach[dim].range));
+fn halo(reaches: &[Reach]) -> Option<Interval> {
+    let (first, rest) = reaches.split_first()?;
+    let alike = rest.iter().all(|reach| reach.driver == first.driver);
+    let hull = rest.iter().fold(first.range, |hull, reach| hull.hull(reach.range));
     let near = |end: Option<i64>| end.is_some_and(|end| end.abs() <= WIDEST_HALO);
-    let moves = driver.is_some() || hull.single().is_some();
+    let moves = first.driver.is_some() || hull.single().is_some();
     (alike && moves && near(hull.lower()) && near(hull.upper())).then_some(hull)
 }
 
@@ -209,10 +259,10 @@ fn halo_text(halo: &[Interval]) -> String {
 }
 
 /// The windows that `take` clauses cut out of a source, if they are of one size.
-fn take_label(tensor: &Tensor, source: TensorId) -> String {
-    let TensorKind::Windowed(windowed) = &tensor.kind else { return String::new() };
-    let takes = windowed.takes.iter().filter(|take| take.source.base == source);
-    let mut sizes: Vec<&[i64]> = takes.map(|take| take.sizes.as_slice()).collect();
+fn take_label(tensor: &Tensor, source: TensorId, name: &str) -> String {
+    let same = |take: &&Arc<Take>| take.source.base == source && *take.source.name == *name;
+    let mut sizes: Vec<&[i64]> =
+        takes(tensor).iter().filter(same).map(|take| take.sizes.as_slice()).collect();
     sizes.dedup();
     if let [one] = sizes.as_slice() { sizes_text(one) } else { String::new() }
 }
@@ -261,6 +311,30 @@ mod tests {
         check("a[y + 20000, x] + a[y, x]", "a -> b");
         check("a[3, x] + a[3, x + 1]", "a -> b 1×2");
         check("a[clamp(y, 0, 9), x]", "a -> b");
+        check("a[0:9, :].clamp()[y - 1, x] + a[0:9, :].clamp()[y + 1, x]", "a -> b 3×1");
+    }
+
+    #[test]
+    fn readers_of_a_view_hang_off_the_view() {
+        let picture = drawn(
+            "input a: f32[y: 9, x: 9]\n\
+             view edge = a.mirror()\n\
+             tensor b: f32[y: inf, x: inf] = edge[y - 1, x - 1] + edge[y + 1, x + 1]\n\
+             tensor c: f32[y: 9, x: 9] = edge[y, x] * a[y, x]\n\
+             tensor d: f32[y: inf, x: inf] window [4, 4] as [i, j] take e = edge window [4, 4] = e[i, j]\n\
+             output \"b.npy\" = b[0:1, 0:1]\noutput \"c.npy\" = c\noutput \"d.npy\" = d[0:1, 0:1]",
+        );
+        let reads = ["edge -> b ±1", "a -> c", "edge -> c", "edge -> d 4×4", "a -> edge"];
+        assert_eq!(edges(&picture)[..5], reads);
+    }
+
+    #[test]
+    fn writes_are_listed() {
+        let sets: String = (0..5).map(|n| format!("set v[{n}:9] = {n}\n")).collect();
+        let picture = drawn(&format!("var v: f32[x: 9] = 0\n{sets}output \"v.npy\" = v"));
+        let lines =
+            ["f32[x: 9]", "0.0 at first", "set [x: 9]", "set [x: 1..9]", "set [x: 2..9]", "and 2 more"];
+        assert_eq!(picture.nodes[0].lines, lines);
     }
 
     #[test]
@@ -292,7 +366,7 @@ mod tests {
         let nodes: Vec<String> = picture.nodes.iter().map(text).collect();
         let expect = [
             "input rain: f32[y: 8, x: 8] | from rain.npy",
-            "var board: bool[x: inf] | false at first",
+            "var board: bool[x: inf] | false at first | set [x: 3]",
             "windowed wet: f32[y: inf, x: inf] | window [2, 2] stride [1, 1] | blend max",
             "recurrence h: f32[t: 5, x: inf]",
         ];

@@ -8,13 +8,13 @@
 //! While it is built, numbers may be weak ([`Ty::WeakInt`], [`Ty::WeakFloat`]); `resolve_weak` decides them all.
 //! Integer operations on constants are folded at once; floats are not, because contraction comes first.
 
+use super::ids::prints_as;
 use super::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use super::types::{Element, Ty};
 use crate::diagnostic::Call;
 use crate::index::Interval;
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::sync::Arc;
 
 /// One node of a [`Body`]; prints as `v3`.
@@ -29,26 +29,6 @@ pub struct TensorId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TableId(pub u32);
 
-macro_rules! prints_as {
-    ($id:ident, $letter:literal) => {
-        impl fmt::Display for $id {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($letter, "{}"), self.0)
-            }
-        }
-        impl fmt::Debug for $id {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
-            }
-        }
-        impl $id {
-            /// As an index.
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
 prints_as!(NodeId, "v");
 prints_as!(TensorId, "t");
 prints_as!(TableId, "c");
@@ -172,7 +152,7 @@ pub struct Node {
     pub span: Span,
 }
 
-/// Constants read by index; row-major.
+/// Constants read by index; row-major. Bodies share them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Table {
     /// `k` in `let k = …`, or what an index array is called.
@@ -211,6 +191,8 @@ pub struct Obligation {
     pub range: Interval,
     /// What is read, as the user calls it.
     pub what: Arc<str>,
+    /// The tensor that lies behind it, where the script names it there.
+    pub base: Option<TensorId>,
     /// Its dimension: a label, or a position.
     pub dim: Arc<str>,
     /// Where the coordinate was written.
@@ -228,17 +210,20 @@ pub struct Place {
     pub calls: Arc<[Call]>,
 }
 
+/// What tells obligations apart: read, coordinate, range, and what is read along which dimension.
+type Promise = (NodeId, NodeId, Interval, Arc<str>, Arc<str>);
+
 /// A DAG of operations and the node that is its value.
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     nodes: Vec<Node>,
     interned: HashMap<(Op, Ty), NodeId>,
     /// Tables that nodes read.
-    pub tables: Vec<Table>,
+    pub tables: Vec<Arc<Table>>,
     /// Reduction variables.
     pub binders: Vec<BoundVar>,
     obligations: Vec<Obligation>,
-    obliged: HashSet<(NodeId, NodeId, Arc<str>, Arc<str>)>,
+    obliged: HashSet<Promise>,
 }
 
 /// The most nodes a body may have.
@@ -367,8 +352,8 @@ impl Body {
 
     /// Adds what must be proven about a coordinate; the same again is kept once.
     pub fn oblige(&mut self, obligation: Obligation) {
-        let Obligation { read, coord, what, dim, .. } = &obligation;
-        if self.obliged.insert((*read, *coord, what.clone(), dim.clone())) {
+        let Obligation { read, coord, range, what, dim, .. } = &obligation;
+        if self.obliged.insert((*read, *coord, *range, what.clone(), dim.clone())) {
             self.obligations.push(obligation);
         }
     }
@@ -394,8 +379,8 @@ impl Body {
     }
 
     /// The number of the table, added if it is new.
-    pub fn table(&mut self, table: Table) -> TableId {
-        let found = self.tables.iter().position(|known| *known == table);
+    pub fn table(&mut self, table: Arc<Table>) -> TableId {
+        let found = self.tables.iter().position(|known| Arc::ptr_eq(known, &table) || *known == table);
         let index = found.unwrap_or_else(|| {
             self.tables.push(table);
             self.tables.len() - 1

@@ -1,6 +1,6 @@
 //! Definitions: bodies, windows, takes and blends of tensors; values of variables; writes.
 
-use super::body::{NodeId, TensorId, default_float};
+use super::body::{NodeId, Op, TensorId, default_float};
 use super::check::Checker;
 use super::contract::contract;
 use super::declare::{distinct, items, owner};
@@ -325,7 +325,13 @@ fn custom_blend(
     elaborator.bind_argument(old, 0, element);
     elaborator.bind_argument(new, 1, element);
     let node = elaborator.coerced(body, element, "the blend")?;
-    Ok(finish(elaborator.into_body(), node, element))
+    let resolved = finish(elaborator.into_body(), node, element);
+    let read = resolved.body.nodes().find(|(_, node)| matches!(node.op, Op::Read { .. }));
+    let Some(span) = read.map(|(_, node)| node.span) else { return Ok(resolved) };
+    Diagnostic::new(Code::E0313, "a blend combines two values, but this one reads a tensor")
+        .at(span, "read here")
+        .help("read it in the body, and blend what the body makes of it")
+        .err()
 }
 
 fn unknown_blend<T>(name: &Ident) -> Result<T> {

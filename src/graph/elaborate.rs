@@ -6,6 +6,7 @@
 
 mod builtins;
 mod calls;
+mod dimensions;
 mod foreign;
 mod movement;
 mod op;
@@ -393,6 +394,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let known = locals.chain(self.checker.modules.visible(frame.id)).chain(BUILTIN_NAMES.iter().copied());
         let unknown =
             Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name))).at(span, "not found");
+        if self.checker.diagnostics.is_full() {
+            return unknown;
+        }
         if let Some(module) = self.checker.standard_with(name) {
             return unknown.help(format!("add `use {module}` at the top: it defines `{name}`"));
         }

@@ -39,7 +39,8 @@ struct Evaluator<'l> {
 }
 
 impl Evaluator<'_> {
-    /// Evaluates what `root` needs, children first; bodies of reductions once per step of theirs.
+    /// Evaluates what `root` needs, children first; bodies of reductions once per step of theirs, and of the arms of a
+    /// selection the one that is selected.
     fn value(
         &mut self,
         body: &Body,
@@ -48,13 +49,21 @@ impl Evaluator<'_> {
         bound: &mut Vec<Option<i64>>,
     ) -> Option<Scalar> {
         let mut values: Vec<Option<Scalar>> = vec![None; root.index() + 1];
-        for id in needed(body, root) {
+        let mut stack = vec![root];
+        while let Some(id) = stack.last().copied() {
+            let missing = missing(body, id, &values);
+            if !missing.is_empty() {
+                stack.extend(missing);
+                continue;
+            }
+            stack.pop();
             self.steps += 1;
             if self.steps > MAX_STEPS {
                 return None;
             }
-            let value = self.node(body, id, &values, args, bound)?;
-            values[id.index()] = Some(value);
+            if values[id.index()].is_none() {
+                values[id.index()] = Some(self.node(body, id, &values, args, bound)?);
+            }
         }
         values[root.index()]
     }
@@ -221,15 +230,17 @@ fn entry(table: &Table, coords: &[i64]) -> Option<Scalar> {
     inside.then(|| table.values[position as usize])
 }
 
-/// The nodes that `root` needs, ascending, without the insides of reductions.
-fn needed(body: &Body, root: NodeId) -> Vec<NodeId> {
-    let mut stack = vec![root];
-    let mut seen = std::collections::BTreeSet::from([root]);
-    while let Some(id) = stack.pop() {
-        let op = &body.node(id).op;
-        if !matches!(op, Op::Reduce { .. }) {
-            stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
-        }
-    }
-    seen.into_iter().collect()
+/// The nodes that must have values before `id` can get one.
+fn missing(body: &Body, id: NodeId, values: &[Option<Scalar>]) -> Vec<NodeId> {
+    let known = |id: NodeId| values[id.index()];
+    let needed = match &body.node(id).op {
+        _ if known(id).is_some() => Vec::new(),
+        Op::Reduce { .. } => Vec::new(),
+        Op::Select(c, a, b) => match known(*c) {
+            None => vec![*c],
+            Some(condition) => vec![if condition.is_true() { *a } else { *b }],
+        },
+        op => op.args(),
+    };
+    needed.into_iter().filter(|id| known(*id).is_none()).collect()
 }

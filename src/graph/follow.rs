@@ -43,12 +43,22 @@ pub(super) struct Walk<'w> {
     pub span: Span,
 }
 
+/// What a walk ends in.
+pub(super) struct Followed {
+    /// The element of the view.
+    pub value: NodeId,
+    /// The read of its base.
+    pub read: NodeId,
+    /// The coordinates of that read.
+    pub coords: Vec<NodeId>,
+}
+
 /// The view as a body of its own, over its own coordinates.
 pub fn view_body(view: &View, span: Span) -> Resolved {
     let mut body = Body::default();
     let coord = |dim: usize| Op::Coord(Coord::Global(dim as u32));
     let coords = (0..view.rank()).map(|dim| body.push(coord(dim), Ty::WeakInt, span)).collect();
-    let root = Walk { body: &mut body, arms: &mut Arms::default(), arm: 0, span }.read(view, coords);
+    let root = Walk { body: &mut body, arms: &mut Arms::default(), arm: 0, span }.read(view, coords).value;
     contract(&resolve_weak(&body, root, view.element, Element::F32))
 }
 
@@ -70,7 +80,7 @@ pub fn take_body(take: &Take, rank: usize) -> Resolved {
         walk.int(BinaryFn::Add, start, place)
     });
     let coords = coords.collect();
-    let root = walk.read(&take.source, coords);
+    let root = walk.read(&take.source, coords).value;
     contract(&resolve_weak(&body, root, take.source.element, Element::F32))
 }
 
@@ -80,11 +90,11 @@ impl Walk<'_> {
     }
 
     /// A read of `view` at `coords`.
-    pub(super) fn read(&mut self, view: &View, coords: Vec<NodeId>) -> NodeId {
+    pub(super) fn read(&mut self, view: &View, coords: Vec<NodeId>) -> Followed {
         self.follow(view, view.steps(), coords, self.arm)
     }
 
-    fn follow(&mut self, view: &View, steps: &[Step], mut coords: Vec<NodeId>, arm: u32) -> NodeId {
+    fn follow(&mut self, view: &View, steps: &[Step], mut coords: Vec<NodeId>, arm: u32) -> Followed {
         for (at, step) in steps.iter().enumerate() {
             coords = match step {
                 Step::Map(map) => {
@@ -104,7 +114,8 @@ impl Walk<'_> {
             };
         }
         let ty = Ty::Strong(view.element.computed());
-        self.body.push(Op::Read { tensor: view.base, coords, arm }, ty, self.span)
+        let read = self.body.push(Op::Read { tensor: view.base, coords: coords.clone(), arm }, ty, self.span);
+        Followed { value: read, read, coords }
     }
 
     /// Inside the bounds the rest of the steps, outside them the value.
@@ -115,12 +126,13 @@ impl Walk<'_> {
         (bounds, value): (&[Interval], Scalar),
         coords: Vec<NodeId>,
         arm: u32,
-    ) -> NodeId {
+    ) -> Followed {
         let condition = self.inside(bounds, &coords);
         let inner_arm = self.arms.enter(arm, condition, true);
         let inner = self.follow(view, rest, coords, inner_arm);
         let outer = self.body.strong(value, self.span);
-        self.body.select(condition, inner, outer, Ty::Strong(view.element.computed()), self.span)
+        let ty = Ty::Strong(view.element.computed());
+        Followed { value: self.body.select(condition, inner.value, outer, ty, self.span), ..inner }
     }
 
     fn inside(&mut self, bounds: &[Interval], coords: &[NodeId]) -> NodeId {
@@ -159,7 +171,7 @@ impl Walk<'_> {
         let shape: Vec<i64> = used.iter().map(|dim| map.array.shape()[*dim]).collect();
         let values = map.array.entries().iter().map(|entry| Scalar::i64(*entry)).collect();
         let table = Table { name: "index array".into(), shape, values, ty: Ty::WeakInt };
-        let id = self.body.table(table);
+        let id = self.body.table(table.into());
         let places = used.iter().map(|dim| {
             let first = domain.dims()[*dim].interval.first();
             let first = self.body.weak_int(first, self.span);

@@ -12,6 +12,7 @@ use super::elaborate::unify;
 use super::scalar::{Scalar, UnaryFn};
 use super::types::{Element, Ty};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
 /// A body without weak types, and its value.
 #[derive(Clone, Debug)]
@@ -171,13 +172,16 @@ impl Emitter<'_> {
     /// The table with its entries rounded to `element`.
     fn table(&mut self, id: TableId, element: Element) -> TableId {
         let old = &self.old.tables[id.index()];
+        if old.ty == Ty::Strong(element) {
+            return self.new.table(old.clone());
+        }
         let values: Vec<Scalar> = old.values.iter().map(|value| value.cast(element)).collect();
-        self.new.table(Table {
+        self.new.table(Arc::new(Table {
             values,
             ty: Ty::Strong(element),
             name: old.name.clone(),
             shape: old.shape.clone(),
-        })
+        }))
     }
 
     /// Obligations of reads that are still there, for each way they are computed.

@@ -27,6 +27,8 @@ pub struct View {
     pub element: Element,
     /// From the view to the base; the first is a map whose domain is the view's.
     steps: Vec<Step>,
+    /// A bound on the way was not enforced: its elements may lie outside the base.
+    loose: bool,
 }
 
 /// One step from the coordinates of a view toward those of its base.
@@ -89,7 +91,13 @@ impl Boundary {
 impl View {
     /// All of a tensor.
     pub fn whole(name: Arc<str>, base: TensorId, element: Element, domain: Domain) -> Self {
-        View { name, base, element, steps: vec![Step::Map(Transform::identity(domain))] }
+        let loose = has_implicit(&domain);
+        View { name, base, element, steps: vec![Step::Map(Transform::identity(domain))], loose }
+    }
+
+    /// Whether its bounds do not show that it stays inside its base: one on the way was implicit.
+    pub fn is_loose(&self) -> bool {
+        self.loose
     }
 
     /// Where it has elements.
@@ -125,7 +133,9 @@ impl View {
     /// The view after an op on its map.
     pub fn mapped(&self, op: impl FnOnce(&Transform) -> index::Result<Transform>) -> index::Result<View> {
         let mut view = self.clone();
-        view.steps[0] = Step::Map(op(self.map())?);
+        let map = op(self.map())?;
+        view.loose |= has_implicit(map.domain());
+        view.steps[0] = Step::Map(map);
         Ok(view)
     }
 
@@ -201,7 +211,8 @@ impl View {
         Domain::new(dims.map(|(dim, chosen)| if *chosen { free(dim) } else { dim.clone() }).collect())
     }
 
-    fn intervals(&self) -> Vec<Interval> {
+    /// Where it has elements, per dimension.
+    pub fn intervals(&self) -> Vec<Interval> {
         self.domain().dims().iter().map(|dim| dim.interval).collect()
     }
 
@@ -232,6 +243,10 @@ impl View {
         }
         format!("give {} both ends with a slice such as `0:512`", dimension_name(dim))
     }
+}
+
+fn has_implicit(domain: &Domain) -> bool {
+    domain.dims().iter().any(|dim| dim.implicit_lower || dim.implicit_upper)
 }
 
 /// A dimension by its label, for messages.

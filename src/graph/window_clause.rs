@@ -293,6 +293,19 @@ pub(super) fn take(
     Ok(Arc::new(Take { name, source, sizes: shape.size, stride, offset, map, span }))
 }
 
+/// The dimensions of `declared` that those of the source could go with: by label, else the first ones.
+fn example_map(declared: &Tensor, view: &View) -> String {
+    let own = declared.domain.dims();
+    let label = |label: &str| own.iter().any(|dim| dim.label == label && !label.is_empty());
+    let same = view.domain().dims().iter().any(|dim| label(&dim.label));
+    let entries = view.domain().dims().iter().enumerate().map(|(at, dim)| match own.get(at) {
+        _ if label(&dim.label) => &*dim.label,
+        Some(first) if !same && !first.label.is_empty() => &*first.label,
+        Some(_) | None => "_",
+    });
+    entries.collect::<Vec<_>>().join(", ")
+}
+
 /// Which dimension drives each dimension of the source: as written, by position when ranks agree, else by label.
 fn take_map(
     checker: &mut Checker<'_>,
@@ -322,7 +335,10 @@ fn take_map(
                                 declared.span,
                                 format!("`{}` is `{}{}`", declared.name, declared.element, declared.domain),
                             )
-                            .help("say which dimension moves each: `map [y, _]`, `_` for none"),
+                            .help(format!(
+                                "say which dimension moves each, `_` for none: `map [{}]`",
+                                example_map(declared, view)
+                            )),
                     )
                 },
             )

@@ -13,9 +13,9 @@
 //! value has one place: the block that computes it. Nothing traps: arithmetic is that of [`scalar`](crate::graph::scalar),
 //! and loads stay inside their buffers by proof or by clamped offsets.
 
+use crate::graph::ids::prints_as;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
-use std::fmt;
 
 /// One value of a [`Kernel`]; prints as `v3`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -25,26 +25,6 @@ pub struct ValueId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BufferId(pub u32);
 
-macro_rules! prints_as {
-    ($id:ident, $letter:literal) => {
-        impl fmt::Display for $id {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!($letter, "{}"), self.0)
-            }
-        }
-        impl fmt::Debug for $id {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Display::fmt(self, f)
-            }
-        }
-        impl $id {
-            /// As an index.
-            pub fn index(self) -> usize {
-                self.0 as usize
-            }
-        }
-    };
-}
 prints_as!(ValueId, "v");
 prints_as!(BufferId, "b");
 

@@ -39,8 +39,8 @@ const NARROWEST: f64 = 96.0;
 pub(super) fn card(node: &PictureNode) -> Card {
     let word = text::width(node.kind.word(), KIND) + WORD_GAP;
     let name = text::shorten(&text::one_line(&node.name), NAME, WIDEST - word);
-    let short = |line: &String| text::shorten(&text::one_line(line), REGULAR, WIDEST);
-    let lines: Vec<String> = node.lines.iter().map(short).collect();
+    let rows = |line: &String| text::wrap(&text::one_line(line), REGULAR, WIDEST);
+    let lines: Vec<String> = node.lines.iter().flat_map(rows).collect();
     let title = word + text::width(&name, NAME);
     let widest = lines.iter().map(|line| text::width(line, REGULAR)).fold(title, f64::max);
     let (side, end) = ornament(node.kind);

@@ -87,6 +87,20 @@ pub(super) fn shorten(text: &str, font: Font, limit: f64) -> String {
     format!("{}…", start.trim_end())
 }
 
+/// `text` in rows of at most `limit` px, broken after commas and indented; a part that is too long is shortened.
+pub(super) fn wrap(text: &str, font: Font, limit: f64) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for part in text.split_inclusive(", ") {
+        let joined = rows.last().map(|row| format!("{row}{part}"));
+        match joined.filter(|row| width(row.trim_end(), font) <= limit) {
+            Some(joined) => _ = rows.last_mut().map(|row| *row = joined),
+            None if rows.is_empty() => rows.push(part.to_owned()),
+            None => rows.push(format!("    {part}")),
+        }
+    }
+    rows.iter().map(|row| shorten(row.trim_end(), font, limit)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +129,14 @@ mod tests {
         assert_eq!(width("", NAME), 0.0);
         assert_eq!(width("~", Font { size: 100.0, stretch: 1.0 }), 84.0);
         assert_eq!(width("\u{7f}高", Font { size: 10.0, stretch: 1.0 }), 20.0);
+    }
+
+    #[test]
+    fn long_lists_are_broken_after_commas() {
+        assert_eq!(wrap("f32[y: inf, x: inf]", REGULAR, 360.0), ["f32[y: inf, x: inf]"]);
+        assert_eq!(wrap("f32[y: inf, x: 0..1000000]", REGULAR, 100.0), ["f32[y: inf,", "    x: 0..10000…"]);
+        assert_eq!(wrap("a very long name of a file.png", REGULAR, 60.0), ["a very l…"]);
+        assert_eq!(wrap("", REGULAR, 60.0), [""; 0]);
     }
 
     #[test]

@@ -133,9 +133,9 @@ impl<'p> Bands<'p> {
 
     fn target(&mut self) -> Option<Region> {
         if let Some((steps, _)) = &self.task.steps {
-            let step = self.next;
-            self.next += 1;
-            return (step <= steps.range.last()).then(|| steps.at(step));
+            let needed = (self.next..=steps.range.last()).find_map(|step| Some((step, steps.at(step)?)));
+            self.next = needed.as_ref().map_or(steps.range.last(), |(step, _)| *step) + 1;
+            return needed.map(|(_, region)| region);
         }
         let mut region = self.task.tile.clone();
         let (range, dim) = match self.group.stream {

@@ -199,7 +199,7 @@ pub fn closed_form(stages: &Stages, id: TensorId, need: &Need, region: &[Interva
     let windows = windows_of(stages, id);
     let domain = stages.tensor(need.source).domain.dims();
     let dims = need.dims.iter().zip(domain);
-    dims.map(|(dim, declared)| dim.reached(region, windows, stages, id).intersect(declared.interval))
+    dims.map(|(dim, declared)| dim.reached(region, windows, stages, id).intersect(declared.enforced()))
         .collect()
 }
 

@@ -3,13 +3,15 @@
 //! ```text
 //! h[t, x] reads h[t - 1, x - 1], h[t - 1, x + 1]      t = 9: 0..10     t = 8: -1..11     …     t = 0: -9..19
 //! ```
+//!
+//! A box that grows alike with every step is known in closed form; any other is worked out step by step.
 
 use super::needs::{Motion, Need, closed_form};
 use super::stages::Stages;
-use crate::access::footprint::Region;
+use crate::access::footprint::{Region, footprint};
 use crate::graph::body::TensorId;
 use crate::graph::{Recurrence, TensorKind};
-use crate::index::{INF, Interval};
+use crate::index::Interval;
 
 /// The boxes of every step that a box of a recurrence needs.
 #[derive(Clone, Debug)]
@@ -18,13 +20,25 @@ pub struct Steps {
     pub dim: usize,
     /// From the first step to the last one that is asked for.
     pub range: Interval,
-    /// What is asked for.
-    asked: Region,
-    /// How much the box grows per step back, per dimension: (below, above).
-    growth: Vec<(i64, i64)>,
-    /// Where it never grows beyond.
-    limit: Region,
+    boxes: Boxes,
 }
+
+#[derive(Clone, Debug)]
+enum Boxes {
+    /// More with every step back.
+    Growing {
+        asked: Region,
+        /// How much per step, per dimension: below, above.
+        growth: Vec<(i64, i64)>,
+        /// Where it never grows beyond.
+        limit: Region,
+    },
+    /// One by one, from the first step on; none where a step is not needed.
+    Listed(Vec<Option<Region>>),
+}
+
+/// Steps that are worked out one by one, at the most.
+const MOST_LISTED: i64 = 1 << 16;
 
 /// The recurrence of a stage, if it is one.
 pub fn recurrence(stages: &Stages, id: TensorId) -> Option<&Recurrence> {
@@ -37,28 +51,66 @@ pub fn recurrence(stages: &Stages, id: TensorId) -> Option<&Recurrence> {
 /// The steps that `region` of a recurrence needs.
 pub fn steps(stages: &Stages, id: TensorId, own: &Need, dim: usize, region: &[Interval]) -> Steps {
     let domain: Region = stages.tensor(id).domain.dims().iter().map(|dim| dim.interval).collect();
-    let range = Interval::trusted(domain[dim].first(), region[dim].last());
+    let range = Interval::trusted(domain[dim].first().min(region[dim].first()), region[dim].last());
+    let regular = |at: usize| {
+        let along = Motion::With { dim: at, up: true };
+        at == dim || own.dims[at].motion == along && moves_one_by_one(stages, id, own, at, region)
+    };
+    let boxes = if (0..region.len()).all(regular) {
+        growing(stages, id, own, dim, region)
+    } else if range.len().is_some_and(|len| len <= MOST_LISTED) {
+        Boxes::Listed(listed(stages, id, dim, range, region))
+    } else {
+        Boxes::Growing { asked: domain.clone(), growth: vec![(0, 0); domain.len()], limit: domain }
+    };
+    Steps { dim, range, boxes }
+}
+
+fn growing(stages: &Stages, id: TensorId, own: &Need, dim: usize, region: &[Interval]) -> Boxes {
     let next = closed_form(stages, id, own, region);
-    let growth = (0..region.len()).map(|at| match own.dims[at].motion {
-        _ if at == dim => (0, 0),
-        Motion::With { dim, up: true } if dim == at && moves_one_by_one(stages, id, own, at, region) => {
-            let below = (region[at].first() - next[at].first()).max(0);
-            (below, (next[at].last() - region[at].last()).max(0))
+    let growth = (0..region.len()).map(|at| match at == dim {
+        true => (0, 0),
+        false => {
+            let reach = own.reach_of(at, region, stages, id);
+            let below = (region[at].first() - reach.first()).max(0);
+            (below, (reach.last() - region[at].last()).max(0))
         }
-        Motion::Still => (INF, INF),
-        Motion::With { .. } | Motion::Free => (INF, INF),
     });
-    let growth: Vec<(i64, i64)> = growth.collect();
-    let limit = (0..region.len()).map(|at| match own.dims[at].motion {
-        Motion::Still => next[at].hull(region[at]).intersect(domain[at]),
-        Motion::With { .. } | Motion::Free => domain[at],
-    });
-    Steps { dim, range, asked: region.to_vec(), growth, limit: limit.collect() }
+    let growth = growth.collect();
+    let limit = (0..region.len()).map(|at| stages.tensor(id).domain.dims()[at].enforced().hull(next[at]));
+    Boxes::Growing { asked: region.to_vec(), growth, limit: limit.collect() }
+}
+
+/// The box of every step, from what the step after it reads.
+fn listed(stages: &Stages, id: TensorId, dim: usize, range: Interval, region: &[Interval]) -> Vec<Option<Region>> {
+    let place = |step: i64| (step - range.first()) as usize;
+    let mut boxes: Vec<Option<Region>> = vec![None; range.len().unwrap_or(0) as usize];
+    let add = |boxes: &mut Vec<Option<Region>>, step: i64, found: &[Interval]| {
+        let mut found = found.to_vec();
+        found[dim] = Interval::trusted(step, step);
+        let known = boxes[place(step)].take();
+        boxes[place(step)] = Some(match known {
+            None => found,
+            Some(known) => known.iter().zip(&found).map(|(a, b)| a.hull(*b)).collect(),
+        });
+    };
+    for step in region[dim].first()..=region[dim].last() {
+        add(&mut boxes, step, region);
+    }
+    for step in (range.first()..=range.last()).rev() {
+        let Some(own) = boxes[place(step)].clone() else { continue };
+        let needs = footprint(stages.tensor(id), &own).unwrap_or_default();
+        let Some(found) = needs.get(&id) else { continue };
+        let earlier = found[dim].intersect(Interval::trusted(range.first(), (step - 1).max(range.first() - 1)));
+        for earlier in earlier.first()..=earlier.last() {
+            add(&mut boxes, earlier, found);
+        }
+    }
+    boxes
 }
 
 /// Whether a shifted box needs the same, shifted: then growth per step is constant.
 fn moves_one_by_one(stages: &Stages, id: TensorId, own: &Need, at: usize, region: &[Interval]) -> bool {
-    // Far inside there is no domain that clips what is needed.
     let need = |first: i64, last: i64| {
         let mut moved = region.to_vec();
         moved[at] = Interval::trusted(first, last);
@@ -69,28 +121,42 @@ fn moves_one_by_one(stages: &Stages, id: TensorId, own: &Need, at: usize, region
 }
 
 impl Steps {
-    /// The box at one step, with that step as its only coordinate along the recurrence.
-    pub fn at(&self, step: i64) -> Region {
-        let back = self.range.last() - step;
-        let mut region = self.grown(back);
-        region[self.dim] = Interval::trusted(step, step);
-        region
+    /// The box at one step, with that step as its only coordinate along the recurrence; none if it is not needed.
+    pub fn at(&self, step: i64) -> Option<Region> {
+        match &self.boxes {
+            Boxes::Listed(boxes) => boxes[(step - self.range.first()) as usize].clone(),
+            Boxes::Growing { asked, growth, limit } => {
+                let mut region = grown(asked, growth, limit, self.range.last() - step);
+                region[self.dim] = Interval::trusted(step, step);
+                Some(region)
+            }
+        }
     }
 
     /// A box that holds those of all steps.
     pub fn hull(&self) -> Region {
-        let mut region = self.grown(self.range.last() - self.range.first());
-        region[self.dim] = self.range;
-        region
+        match &self.boxes {
+            Boxes::Listed(boxes) => {
+                let hull = |a: Region, b: &Region| a.iter().zip(b).map(|(a, b)| a.hull(*b)).collect();
+                let mut all = boxes.iter().flatten();
+                let first = all.next().cloned().unwrap_or_default();
+                all.fold(first, hull)
+            }
+            Boxes::Growing { asked, growth, limit } => {
+                let mut region = grown(asked, growth, limit, self.range.last() - self.range.first());
+                region[self.dim] = self.range;
+                region
+            }
+        }
     }
+}
 
-    fn grown(&self, back: i64) -> Region {
-        let dims = self.asked.iter().zip(&self.growth).zip(&self.limit);
-        let grown = dims.map(|((asked, (below, above)), limit)| {
-            let first = asked.first().saturating_sub(below.saturating_mul(back)).max(limit.first());
-            let last = asked.last().saturating_add(above.saturating_mul(back)).min(limit.last());
-            Interval::trusted(first.min(asked.first()), last.max(asked.last()))
-        });
-        grown.collect()
-    }
+fn grown(asked: &Region, growth: &[(i64, i64)], limit: &Region, back: i64) -> Region {
+    let dims = asked.iter().zip(growth).zip(limit);
+    let grown = dims.map(|((asked, (below, above)), limit)| {
+        let first = asked.first().saturating_sub(below.saturating_mul(back)).max(limit.first());
+        let last = asked.last().saturating_add(above.saturating_mul(back)).min(limit.last());
+        Interval::trusted(first.min(asked.first()), last.max(asked.last()))
+    });
+    grown.collect()
 }

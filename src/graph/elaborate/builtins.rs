@@ -2,6 +2,7 @@
 
 use super::Elaborator;
 use super::operators::Operand;
+use super::reductions::is_reduction;
 use crate::diagnostic::{Code, Diagnostic, Result, any_of, closest, counted};
 use crate::graph::body::{Coord, MathFn, NodeId, Op};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
@@ -166,7 +167,14 @@ impl Elaborator<'_, '_> {
         let (fewest, most) = builtin.arity();
         if !(fewest..=most).contains(&args.len()) {
             let usage = format!("{}({})", name.name, builtin.usage());
-            return wrong_count(name, args.len(), fewest, most, &usage).err();
+            let wrong = wrong_count(name, args.len(), fewest, most, &usage);
+            if args.len() == 1 && is_reduction(&name.name) {
+                let example = self.with_range(name, args);
+                return wrong
+                    .help(format!("write the range first for the {} of many: `{example}`", name.name))
+                    .err();
+            }
+            return wrong.err();
         }
         match builtin {
             Builtin::Index => return self.window_index(args[0], span),
@@ -203,7 +211,7 @@ impl Elaborator<'_, '_> {
                 let arg = self.integer(args[0], "`popcount`")?;
                 Ok(self.body.unary(UnaryFn::Popcount, arg, self.body.ty(arg), span))
             }
-            Builtin::Hash => self.hash(&args, span),
+            Builtin::Hash => self.hash("`hash`", &args, span),
             Builtin::Rand => self.rand(&args, span),
             Builtin::Index | Builtin::Select => unreachable!("handled above"),
         }
@@ -329,9 +337,9 @@ impl Elaborator<'_, '_> {
         ))
     }
 
-    fn hash(&mut self, args: &[Operand], span: Span) -> Result<NodeId> {
+    fn hash(&mut self, what: &str, args: &[Operand], span: Span) -> Result<NodeId> {
         let args = args.iter().map(|arg| {
-            let node = self.integer(*arg, "`hash`")?;
+            let node = self.integer(*arg, what)?;
             Ok(self.as_i64(node, span))
         });
         let args = args.collect::<Result<_>>()?;
@@ -340,7 +348,7 @@ impl Elaborator<'_, '_> {
 
     /// The top 24 bits of the hash over 2^24: exact in every float type, so it stays weak.
     fn rand(&mut self, args: &[Operand], span: Span) -> Result<NodeId> {
-        let hash = self.hash(args, span)?;
+        let hash = self.hash("`rand`", args, span)?;
         let eight = self.body.weak_int(8, span);
         let top = self.body.binary(BinaryFn::Shr, hash, eight, Ty::Strong(Element::U32), span);
         let top = self.body.cast(top, Ty::WeakFloat, span);

@@ -53,20 +53,25 @@ impl Elaborator<'_, '_> {
 
     /// `sum(h)`: the help reads all of `h`, where that is a tensor.
     fn reduction_without_range(&mut self, name: &Ident, args: &[ExprId]) -> Diagnostic {
+        let example = self.with_range(name, args);
+        Diagnostic::new(Code::E0207, format!("{} is a reduction, not a function", quoted(&name.name)))
+            .at(name.span, "runs over a range")
+            .help(format!("write the range first: `{example}`"))
+    }
+
+    /// A reduction over all that is given: `sum(y in 0..4, x in 0..20) h[y, x]`.
+    pub(super) fn with_range(&mut self, name: &Ident, args: &[ExprId]) -> String {
         let whole = match args {
             [arg] => self.value(*arg).ok(),
             _ => None,
         };
-        let example = match (whole, args) {
+        match (whole, args) {
             (Some(Value::View(view)), [arg]) if view.rank() > 0 => {
                 let (ranges, labels) = ranges_of(&view);
                 format!("{}({ranges}) {}[{labels}]", name.name, self.text(*arg))
             }
             _ => format!("{}(i in 0..n) …", name.name),
-        };
-        Diagnostic::new(Code::E0207, format!("{} is a reduction, not a function", quoted(&name.name)))
-            .at(name.span, "runs over a range")
-            .help(format!("write the range first: `{example}`"))
+        }
     }
 
     fn not_a_function(&self, name: &Ident, called: Called, args: &[ExprId]) -> Diagnostic {

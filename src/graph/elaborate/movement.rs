@@ -1,7 +1,7 @@
 //! View operations: `.flip([x])`, `.pad([1..1, 0..0], 0)`, all with constant arguments.
 
 use super::op::Op;
-use super::{Elaborator, Value};
+use super::{BUILTIN_NAMES, Elaborator, Value, foreign};
 use crate::diagnostic::{Code, Diagnostic, Result, counted, quoted};
 use crate::graph::view::{Boundary, View, dimension_name};
 use crate::index::array::IndexArray;
@@ -20,6 +20,9 @@ const FARTHEST_FOLD: i64 = 1 << 60;
 impl Elaborator<'_, '_> {
     /// `object.name(args)`
     pub(super) fn method(&mut self, object: ExprId, name: &Ident, args: &[ExprId]) -> Result<Value> {
+        if let Some(problem) = self.prefixed_function(object, name, args) {
+            return problem.err();
+        }
         let view = match self.value(object)? {
             Value::View(view) => view,
             Value::Node(node) => return not_a_view(name, self.span(object), &self.a(node)),
@@ -29,6 +32,26 @@ impl Elaborator<'_, '_> {
         let place = args.first().map_or(name.span, |arg| self.span(*arg));
         let op = Op { name, args, place, about: format!("{} is {}", quoted(&view.name), view.describe()) };
         self.operate(&view, &op).map(|view| Value::View(Arc::new(view)))
+    }
+
+    /// `math.sin(x)`, `noise.fbm(y, x, 7, 6)`: functions are called without the name of their module.
+    fn prefixed_function(&self, object: ExprId, name: &Ident, args: &[ExprId]) -> Option<Diagnostic> {
+        let Expr::Name(module) = self.bare(object) else { return None };
+        let known = |name: &str| self.checker.modules.lookup(self.frame().id, name).is_some();
+        if known(module) || self.local(module).is_some() {
+            return None;
+        }
+        let given = args.iter().map(|arg| self.text(*arg)).collect::<Vec<_>>().join(", ");
+        let own = || format!("{}({given})", name.name);
+        let help = if known(&name.name) || BUILTIN_NAMES.contains(&&*name.name) {
+            format!("write `{}`: functions are called without the name of a module", own())
+        } else if let Some(standard) = self.checker.standard_with(&name.name) {
+            format!("add `use {standard}` at the top, and write `{}`", own())
+        } else {
+            format!("write `{}`", foreign::call(&name.name, &given)?)
+        };
+        let unknown = Diagnostic::new(Code::E0201, format!("unknown name {}", quoted(module)));
+        Some(unknown.at(self.span(object), "not found").help(help))
     }
 
     fn operate(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
@@ -191,62 +214,6 @@ impl Elaborator<'_, '_> {
         op.takes(1, 1)?;
         let dims = self.dimensions(view, op, op.args[0])?;
         op.check(view.mapped(|map| apply(map, &dims)))
-    }
-
-    fn permute(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
-        op.takes(1, 1)?;
-        let dims = self.dimensions(view, op, op.args[0])?;
-        if dims.len() != view.rank() {
-            let message = format!(
-                "`.permute` names {}, but {} has {}",
-                counted(dims.len(), "dimension"),
-                quoted(&view.name),
-                view.rank()
-            );
-            return op.refuse(Code::E0607, message, "name every dimension once");
-        }
-        op.check(view.mapped(|map| map.permute(&dims)))
-    }
-
-    fn dimensions(&mut self, view: &View, op: &Op<'_>, arg: ExprId) -> Result<Vec<DimRef>> {
-        let module = self.frame().module.clone();
-        match module.ast.expr(module.ast.unparen(arg)) {
-            Expr::List(items) => {
-                items.iter().map(|item| self.dimension(view, op, *item).map(position)).collect()
-            }
-            _ => self.wrong_argument(op, arg, "a list of dimensions"),
-        }
-    }
-
-    /// A label of the view, else a constant position.
-    fn dimension(&mut self, view: &View, op: &Op<'_>, expr: ExprId) -> Result<usize> {
-        let module = self.frame().module.clone();
-        let span = module.ast.span(expr);
-        let rank = view.rank();
-        if let Expr::Name(name) = module.ast.expr(expr) {
-            if let Some(at) = view.domain().position(name) {
-                return Ok(at);
-            }
-            if self.checker.modules.lookup(self.frame().id, name).is_none() && self.local(name).is_none() {
-                return op.no_dimension(view, name, span).err();
-            }
-        }
-        let given = self.constant_int(expr, "a dimension")?;
-        let at = if given < 0 { given + rank as i64 } else { given };
-        usize::try_from(at).ok().filter(|at| *at < rank).ok_or_else(|| {
-            let has = counted(rank, "dimension");
-            let message =
-                format!("`.{}` names dimension {given}, but {} has {has}", op.name.name, quoted(&view.name));
-            Box::new(
-                Diagnostic::new(Code::E0605, message)
-                    .at(span, &op.about)
-                    .help(format!("choose a position from 0 to {}, or a label", rank.saturating_sub(1))),
-            )
-        })
-    }
-
-    fn local(&self, name: &str) -> Option<&Value> {
-        self.frame().locals.iter().rev().find(|(local, _)| &**local == name).map(|(_, value)| value)
     }
 
     fn diagonal(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
@@ -424,7 +391,7 @@ impl Elaborator<'_, '_> {
         }
     }
 
-    fn wrong_argument<T>(&self, op: &Op<'_>, arg: ExprId, expected: &str) -> Result<T> {
+    pub(super) fn wrong_argument<T>(&self, op: &Op<'_>, arg: ExprId, expected: &str) -> Result<T> {
         let arg_is = |what: fn(&Expr) -> bool| what(self.bare(arg));
         let found = if arg_is(|expr| matches!(expr, Expr::List(_))) {
             "a list"
@@ -456,7 +423,7 @@ fn all_dims(view: &View) -> Vec<DimRef> {
     (0..view.rank()).map(position).collect()
 }
 
-fn position(at: usize) -> DimRef {
+pub(super) fn position(at: usize) -> DimRef {
     DimRef::Position(at as i64)
 }
 

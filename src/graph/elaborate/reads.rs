@@ -9,8 +9,8 @@
 use super::operators::Operand;
 use super::{Elaborator, Value};
 use crate::diagnostic::{Code, Diagnostic, Result, counted, given, quoted};
-use crate::graph::body::{Coord, NodeId, Obligation, Op, Place, Table, TargetKind};
-use crate::graph::follow::Walk;
+use crate::graph::body::{Coord, NodeId, Obligation, Op, Place, Table, TargetKind, TensorId};
+use crate::graph::follow::{Followed, Walk};
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::Ty;
 use crate::graph::view::{View, row_major};
@@ -24,6 +24,7 @@ use std::sync::Arc;
 struct Target<'t> {
     kind: TargetKind,
     name: &'t Arc<str>,
+    base: Option<TensorId>,
     /// Label or position, and the range that coordinates must lie in.
     dims: Vec<(Arc<str>, Interval)>,
 }
@@ -95,8 +96,15 @@ impl Elaborator<'_, '_> {
         let dims = view.domain().dims().iter().enumerate();
         let dims = dims.map(|(at, dim)| (dim_name(at, dim), dim.enforced())).collect();
         let nodes = self.coordinates(coords)?;
-        let node = self.walk(span).read(view, nodes.clone());
-        self.oblige(node, &Target { kind: TargetKind::View, name: &view.name, dims }, &nodes, coords);
+        let followed = self.walk(span).read(view, nodes.clone());
+        let node = followed.value;
+        self.oblige(
+            node,
+            &Target { kind: TargetKind::View, name: &view.name, base: Some(view.base), dims },
+            &nodes,
+            coords,
+        );
+        self.oblige_base(view, &followed, span);
         Ok(node)
     }
 
@@ -105,19 +113,41 @@ impl Elaborator<'_, '_> {
         let nodes = self.coordinates(coords)?;
         let source: Vec<NodeId> =
             (0..nodes.len()).map(|dim| self.take_coordinate(take, dim, nodes[dim], span)).collect();
-        let node = self.walk(span).read(&take.source, source.clone());
+        let followed = self.walk(span).read(&take.source, source.clone());
+        let node = followed.value;
         let source_dims = || take.source.domain().dims().iter().enumerate();
         let sizes = take.sizes.iter().zip(source_dims());
         let dims = sizes.map(|(size, (at, dim))| (dim_name(at, dim), interval(0, *size))).collect();
-        self.oblige(node, &Target { kind: TargetKind::Take, name: &take.name, dims }, &nodes, coords);
+        self.oblige(
+            node,
+            &Target { kind: TargetKind::Take, name: &take.name, base: None, dims },
+            &nodes,
+            coords,
+        );
         let dims = source_dims().map(|(at, dim)| (dim_name(at, dim), dim.enforced())).collect();
         self.oblige(
             node,
-            &Target { kind: TargetKind::TakeSource, name: &take.source.name, dims },
+            &Target { kind: TargetKind::TakeSource, name: &take.source.name, base: None, dims },
             &source,
             coords,
         );
+        self.oblige_base(&take.source, &followed, span);
         Ok(node)
+    }
+
+    /// Where bounds on the way to the base are not enforced, the read of the base itself must be proven.
+    fn oblige_base(&mut self, view: &View, followed: &Followed, span: Span) {
+        if !view.is_loose() {
+            return;
+        }
+        let base = self.checker.tensors[view.base.index()].clone();
+        let dims = base.domain.dims().iter().enumerate().zip(base.readable());
+        for (((at, dim), range), coord) in dims.zip(&followed.coords) {
+            let place = Place { span, text: "…".into(), calls: self.calls.as_slice().into() };
+            let (kind, what) = (TargetKind::View, base.name.clone());
+            let (read, coord, dim) = (followed.read, *coord, dim_name(at, dim));
+            self.body.oblige(Obligation { kind, read, coord, range, what, base: None, dim, place });
+        }
     }
 
     fn take_coordinate(&mut self, take: &Take, dim: usize, local: NodeId, span: Span) -> NodeId {
@@ -133,7 +163,7 @@ impl Elaborator<'_, '_> {
         self.walk(span).int(BinaryFn::Add, start, local)
     }
 
-    fn read_table(&mut self, table: &Table, coords: &[ExprId], span: Span) -> Result<NodeId> {
+    fn read_table(&mut self, table: &Arc<Table>, coords: &[ExprId], span: Span) -> Result<NodeId> {
         let nodes = self.coordinates(coords)?;
         if let Some(value) = self.constant_entry(table, &nodes) {
             return Ok(self.body.push(Op::Const(value), table.ty, span));
@@ -142,7 +172,12 @@ impl Elaborator<'_, '_> {
         let node = self.body.push(Op::Table(id, nodes.clone()), table.ty, span);
         let sizes = table.shape.iter().enumerate();
         let dims = sizes.map(|(at, size)| (at.to_string().into(), interval(0, *size))).collect();
-        self.oblige(node, &Target { kind: TargetKind::Table, name: &table.name, dims }, &nodes, coords);
+        self.oblige(
+            node,
+            &Target { kind: TargetKind::Table, name: &table.name, base: None, dims },
+            &nodes,
+            coords,
+        );
         Ok(node)
     }
 
@@ -197,6 +232,7 @@ impl Elaborator<'_, '_> {
                 coord: *node,
                 range: *range,
                 what,
+                base: target.base,
                 dim,
                 place,
             });
