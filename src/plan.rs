@@ -4,6 +4,7 @@
 //! - [`mod@group`] decides what is computed together, [`grid`] and [`shape`] in which tiles;
 //! - [`recurrence`] says which boxes of earlier steps a step needs.
 
+pub mod apart;
 pub mod bands;
 pub mod grid;
 pub mod group;

@@ -11,7 +11,6 @@ use itp::diagnostic::Diagnostics;
 use itp::graph::body::TensorId;
 use itp::graph::modules::NoFiles;
 use itp::graph::scalar::Scalar;
-use itp::graph::types::Element;
 use itp::interp::{WindowCall, Host, Interp};
 use itp::source::Sources;
 use proptest::prelude::*;

@@ -241,6 +241,16 @@ impl Body {
         id
     }
 
+    /// Makes every read a read of the tensor that `to` says; nothing may be added afterwards.
+    pub fn redirect(&mut self, to: &impl Fn(NodeId, TensorId) -> TensorId) {
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            if let Op::Read { tensor, .. } = &mut node.op {
+                *tensor = to(NodeId(at as u32), *tensor);
+            }
+        }
+        self.interned.clear();
+    }
+
     /// The node with that id.
     pub fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id.index()]

@@ -10,7 +10,7 @@
 use super::stages::Stages;
 use crate::access::footprint::{Region, footprint};
 use crate::access::linear::{Atom, Linear};
-use crate::access::{Driver, Reach};
+use crate::access::{Access, Driver, Reach};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::interval::floor_div;
@@ -129,7 +129,7 @@ fn varies(body: &Body) -> Vec<bool> {
     let mut varies: Vec<bool> = Vec::with_capacity(body.len());
     for (_, node) in body.nodes() {
         let own = match &node.op {
-            Op::Coord(coord) => !matches!(coord, Coord::Bound(_)),
+            Op::Coord(coord) => matches!(coord, Coord::Global(_) | Coord::Window(_)),
             Op::Read { .. } => false,
             op => op.args().iter().any(|arg| varies[arg.index()]),
         };
@@ -145,8 +145,8 @@ fn moves(form: &Linear, id: TensorId, stages: &Stages, varies: &[bool]) -> bool 
     while let Some(form) = queue.pop() {
         for (atom, _) in &form.terms {
             match atom {
-                Atom::Coord(Coord::Bound(_)) => {}
-                Atom::Coord(_) => return true,
+                Atom::Coord(Coord::Bound(_) | Coord::Local(_)) => {}
+                Atom::Coord(Coord::Global(_) | Coord::Window(_)) => return true,
                 Atom::Floor(floor) => queue.push(&floors[*floor as usize].form),
                 Atom::Node(NodeId(node)) if varies[*node as usize] => return true,
                 Atom::Node(_) => {}
@@ -154,6 +154,18 @@ fn moves(form: &Linear, id: TensorId, stages: &Stages, varies: &[bool]) -> bool 
         }
     }
     false
+}
+
+/// How one read follows the box that is computed, per dimension of its source.
+pub fn read_motion(stages: &Stages, id: TensorId, access: &Access) -> Vec<Motion> {
+    let Some(body) = body_of(stages, id) else { return Vec::new() };
+    let varies = varies(body);
+    let dims = access.map.iter().zip(&access.reach).zip(&access.global);
+    let one = dims.map(|((form, reach), global)| match reach.driver {
+        None if moves(form, id, stages, &varies) => Motion::Free,
+        _ => motion(&[Part { reach: *reach, global: *global }]),
+    });
+    one.collect()
 }
 
 fn motion(parts: &[Part]) -> Motion {

@@ -23,6 +23,7 @@ use crate::graph::body::TensorId;
 use crate::graph::view::View;
 use crate::index::{Interval, OutputMap};
 use crate::interp::{Target, follow};
+use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::peak::{Peak, peak};
@@ -30,7 +31,7 @@ use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Bytes of a slab, about.
 const SLAB: u64 = 64 << 20;
@@ -46,8 +47,16 @@ struct Common {
     program: Arc<Program>,
     stages: Arc<Stages>,
     kernels: Kernels,
+    /// The same with reads apart that move differently, where that makes a difference.
+    apart: OnceLock<Option<Variant>>,
     /// What `set` items and the host wrote, by generation of the world.
     vars: Mutex<Option<(u64, Arc<Vars>)>>,
+}
+
+/// Stages and their code.
+struct Variant {
+    stages: Arc<Stages>,
+    kernels: Kernels,
 }
 
 impl Tiled {
@@ -56,7 +65,7 @@ impl Tiled {
         let stages = stages(&program.graph, &program.accesses)
             .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
         let kernels = Kernels::default();
-        let common = Common { program, stages: Arc::new(stages), kernels, vars: Mutex::default() };
+        let common = Common { program, stages: Arc::new(stages), kernels, apart: OnceLock::new(), vars: Mutex::default() };
         Ok(Tiled { shared: Arc::new(common) })
     }
 }
@@ -67,7 +76,7 @@ impl Backend for Tiled {
     }
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
-        let asked = self.shared.asked(&job.view);
+        let asked = self.shared.best(&job.view, &job.limits)?;
         let bytes = volume(&asked.region).saturating_mul(job.view.element.bytes().into());
         let Ok(bytes) = u64::try_from(bytes) else {
             let name = quoted(&job.view.name);
@@ -100,37 +109,72 @@ struct Asked {
     stages: Arc<Stages>,
     target: TensorId,
     region: Region,
+    /// Whether reads that move differently are apart.
+    apart: bool,
 }
 
 impl Asked {
-    fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
-        let request = Request {
+    /// Elements that it takes, of everything.
+    fn cost(&self, limits: &Limits) -> Result<u128> {
+        let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).map_err(failed)?;
+        Ok(boxes.values().map(|region| volume(region)).fold(0, u128::saturating_add))
+    }
+
+    fn request(&self, region: &Region, limits: &Limits) -> Request {
+        Request {
             target: self.target,
             region: region.clone(),
             threads: limits.threads.max(1),
             tile: limits.tile.clone(),
-        };
-        let failed = |PlanError(why): PlanError| Box::new(Diagnostic::new(Code::E1009, why));
+        }
+    }
+
+    fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
+        let request = self.request(region, limits);
         let boxes = needed_boxes(&self.stages, &request).map_err(failed)?;
         let groups = groups(&self.stages, &request, &boxes);
         Ok(Division { stages: self.stages.clone(), boxes, groups })
     }
 }
 
+fn failed(PlanError(why): PlanError) -> Box<Diagnostic> {
+    Box::new(Diagnostic::new(Code::E1009, why))
+}
+
+/// Reads that move differently are set apart when a request takes this many times less that way.
+const FAR_LESS: u128 = 4;
+
 impl Common {
+    fn apart(&self) -> Option<&Variant> {
+        let make = || Some(Variant { stages: Arc::new(set_apart(&self.stages)?), kernels: Kernels::default() });
+        self.apart.get_or_init(make).as_ref()
+    }
+
+    /// What a view asks for, of the stages that need less for it.
+    fn best(&self, view: &View, limits: &Limits) -> Result<Asked> {
+        let plain = Common::asked(&self.stages, view);
+        let Some(apart) = self.apart() else { return Ok(plain) };
+        let split = Asked { apart: true, ..Common::asked(&apart.stages, view) };
+        let dear = match (plain.cost(limits), split.cost(limits)) {
+            (Ok(plain), Ok(split)) => plain / FAR_LESS > split,
+            (plain, split) => plain.is_err() && split.is_ok(),
+        };
+        Ok(if dear { split } else { plain })
+    }
+
     /// A view that only cuts is a box of its tensor; any other becomes a stage of its own.
-    fn asked(&self, view: &View) -> Asked {
-        let data = match self.stages.tensor(view.base).kind {
+    fn asked(stages: &Arc<Stages>, view: &View) -> Asked {
+        let data = match stages.tensor(view.base).kind {
             TensorKind::Input(_) | TensorKind::Var(_) => true,
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
         };
         if !data && let Some(region) = cut(view) {
-            return Asked { stages: self.stages.clone(), target: view.base, region };
+            return Asked { stages: stages.clone(), target: view.base, region, apart: false };
         }
         let region = view.domain().dims().iter().map(|dim| dim.interval).collect();
-        let span = self.stages.tensor(view.base).span;
-        let (stages, target) = self.stages.with_view(view, span);
-        Asked { stages: Arc::new(stages), target, region }
+        let span = stages.tensor(view.base).span;
+        let (stages, target) = stages.with_view(view, span);
+        Asked { stages: Arc::new(stages), target, region, apart: false }
     }
 
     /// What was written into variables, by the script and the host.
@@ -152,12 +196,12 @@ impl Common {
             let region = domain.dims().iter().map(|dim| dim.interval).collect();
             let (stages, target) =
                 self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
-            let asked = Asked { stages: Arc::new(stages), target, region };
+            let asked = Asked { stages: Arc::new(stages), target, region, apart: false };
             let mut data = vec![0; volume(&asked.region) as usize * element.bytes() as usize];
             if !data.is_empty() {
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
-                self.compute(&division, world, &vars, control, limits, &ledger, &mut data, &|_| {})?;
+                self.compute(&self.kernels, &division, world, &vars, control, limits, &ledger, &mut data, &|_| {})?;
             }
             self.write(&mut vars, &set.target, &data)?;
         }
@@ -191,6 +235,7 @@ impl Common {
     #[expect(clippy::too_many_arguments, reason = "all that a run sees")]
     fn compute(
         &self,
+        kernels: &Kernels,
         division: &Division,
         world: &World,
         vars: &Vars,
@@ -200,30 +245,28 @@ impl Common {
         data: &mut [u8],
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<()> {
-        let kernels = self.compiled(division)?;
+        let kernels = compiled(kernels, division)?;
         let last = division.groups.last().expect("a request has a group");
         let element = division.stages.tensor(last.target).element.bytes() as usize;
         let work = Work { division, kernels: &kernels, world, vars, control, ledger };
         let out = Place::dense(Memory::of_mut(data), &last.grid.region, element);
         schedule::run(&work, &out, limits.threads.max(1), progress)
     }
+}
 
-    fn compiled(&self, division: &Division) -> Result<BTreeMap<TensorId, Arc<Kernel>>> {
-        let mut kernels = BTreeMap::new();
-        for group in &division.groups {
-            let members = group.members.iter().map(|member| member.tensor);
-            for id in members.chain([group.target]) {
-                let code = matches!(
-                    division.stages.tensor(id).kind,
-                    TensorKind::Pointwise(_) | TensorKind::Windowed(_)
-                );
-                if code && !kernels.contains_key(&id) {
-                    kernels.insert(id, self.kernels.get(&division.stages, id)?);
-                }
+/// The code of every stage that a request computes.
+fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, Arc<Kernel>>> {
+    let mut kernels = BTreeMap::new();
+    for group in &division.groups {
+        let members = group.members.iter().map(|member| member.tensor);
+        for id in members.chain([group.target]) {
+            let code = matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
+            if code && !kernels.contains_key(&id) {
+                kernels.insert(id, known.get(&division.stages, id)?);
             }
         }
-        Ok(kernels)
     }
+    Ok(kernels)
 }
 
 /// The box of its tensor that a view shows, if it does nothing but cut, move and drop dimensions.
@@ -312,9 +355,11 @@ impl Planned for Reading {
             let now = done.fetch_add(more, Ordering::Relaxed) + more;
             (control.progress)(now, total);
         };
+        let apart = self.common.apart().filter(|_| self.asked.apart);
+        let kernels = apart.map_or(&self.common.kernels, |variant| &variant.kernels);
         let compute = |division: &Division, data: &mut [u8]| {
             let world = &self.job.world;
-            self.common.compute(division, world, &vars, control, &self.job.limits, &ledger, data, &progress)
+            self.common.compute(kernels, division, world, &vars, control, &self.job.limits, &ledger, data, &progress)
         };
         if total > 0 {
             match sink.memory() {
