@@ -10,9 +10,10 @@
 //! only where a request needs far less with them.
 
 use super::group::order;
-use super::needs::{Motion, needs, read_motion};
+use super::needs::needs;
 use super::stages::Stages;
-use crate::graph::body::{NodeId, TensorId};
+use crate::access::linear::{Atom, Linear};
+use crate::graph::body::{Coord, NodeId, TensorId};
 use crate::graph::{TensorKind, WindowBody};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,9 +28,10 @@ type Copies = BTreeMap<(TensorId, usize), TensorId>;
 pub fn set_apart(stages: &Stages) -> Option<Stages> {
     let mut split = stages.clone();
     let mut copies = Copies::new();
+    let mut ways = BTreeMap::new();
     for at in 0..stages.graph.tensors.len() {
         let id = TensorId(at as u32);
-        let apart = reads_apart(stages, id);
+        let apart = reads_apart(stages, id, &mut ways);
         for (source, copy) in apart.values().copied().collect::<BTreeSet<_>>() {
             copy_all(stages, &mut split, source, copy, &mut copies);
         }
@@ -45,34 +47,47 @@ pub fn set_apart(stages: &Stages) -> Option<Stages> {
     Some(split)
 }
 
-/// The reads of a stage that move in another way than most do of that source, and the copy that each is to read.
-fn reads_apart(stages: &Stages, id: TensorId) -> BTreeMap<NodeId, (TensorId, usize)> {
-    let mut ways: BTreeMap<TensorId, Vec<Vec<Motion>>> = BTreeMap::new();
+/// How a read moves: who reads, and what moves each of its coordinates.
+type Way = (TensorId, Vec<Vec<(Atom, i64)>>);
+
+/// The reads of a stage that move in another way than the first of that source, and the copy that each is to read.
+fn reads_apart(
+    stages: &Stages,
+    id: TensorId,
+    ways: &mut BTreeMap<TensorId, Vec<Way>>,
+) -> BTreeMap<NodeId, (TensorId, usize)> {
     let mut apart = BTreeMap::new();
-    let reads = stages.accesses[id.index()].reads.iter();
-    let reads = reads.filter(|access| access.tensor != id && !is_data(stages, access.tensor));
-    let mut reads: Vec<_> = reads.map(|access| (access, read_motion(stages, id, access))).collect();
-    let still = |motion: &[Motion]| motion.iter().filter(|motion| **motion == Motion::Still).count();
-    // What moves most keeps the stage itself.
-    reads.sort_by_key(|(access, motion)| (still(motion), access.read));
-    for (access, motion) in reads {
+    for access in &stages.accesses[id.index()].reads {
+        if access.tensor == id || is_data(stages, access.tensor) {
+            continue;
+        }
         let known = ways.entry(access.tensor).or_default();
-        let way = known.iter().position(|way| *way == motion).unwrap_or_else(|| {
-            known.push(motion);
+        let way = (id, access.map.iter().map(moved_by).collect());
+        let number = known.iter().position(|known| *known == way).unwrap_or_else(|| {
+            known.push(way);
             known.len() - 1
         });
-        if way > 0 {
-            apart.insert(access.read, (access.tensor, way.min(MOST_COPIES)));
+        if number > 0 {
+            apart.insert(access.read, (access.tensor, number.min(MOST_COPIES)));
         }
     }
     apart
 }
 
+/// The part of a coordinate that follows the reader's.
+fn moved_by(form: &Linear) -> Vec<(Atom, i64)> {
+    let follows = |(atom, _): &&(Atom, i64)| match atom {
+        Atom::Coord(Coord::Global(_) | Coord::Window(_)) | Atom::Floor(_) => true,
+        Atom::Coord(Coord::Local(_) | Coord::Bound(_)) | Atom::Node(_) => false,
+    };
+    form.terms.iter().filter(follows).copied().collect()
+}
+
+/// Inputs are in memory as a whole: any of their elements are at hand.
 fn is_data(stages: &Stages, id: TensorId) -> bool {
     match stages.tensor(id).kind {
         TensorKind::Input(_) => !stages.hosts.contains_key(&id),
-        TensorKind::Var(_) => true,
-        TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
+        TensorKind::Var(_) | TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
     }
 }
 
@@ -86,6 +101,9 @@ fn copy_all(stages: &Stages, split: &mut Stages, target: TensorId, number: usize
         split.graph.tensors.push(stages.tensor(id).clone());
         split.accesses.push(stages.accesses[id.index()].clone());
         copies.insert((id, number), copy);
+        if matches!(stages.tensor(id).kind, TensorKind::Var(_)) {
+            split.copied.insert(copy, id);
+        }
         let copied = |source: TensorId| copies.get(&(source, number)).copied().unwrap_or(source);
         if let Some(call) = stages.hosts.get(&id) {
             let mut call = call.clone();

@@ -8,7 +8,7 @@
 //! A stage is private to the group that reads it, unless several do, or tasks would compute too much of it again.
 
 use super::grid::{Grid, volume};
-use super::needs::{Motion, needed};
+use super::needs::{Motion, closed_form, needed};
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
 use crate::access::footprint::{Region, footprint};
@@ -382,19 +382,18 @@ fn through(own: Motion, reader: &[Motion]) -> Motion {
 }
 
 /// What a task needs of every member; `None` where it needs nothing.
-pub fn task_regions(
-    stages: &Stages,
-    group: &Group,
-    boxes: &Needed,
-    work: &[Interval],
-) -> Vec<Option<Region>> {
+pub fn task_regions(stages: &Stages, group: &Group, boxes: &Needed, work: &[Interval]) -> Vec<Option<Region>> {
     let mut regions: Vec<Option<Region>> = vec![None; group.members.len()];
-    let readers = std::iter::once((group.target, Some(work.to_vec())));
-    let add = |regions: &mut Vec<Option<Region>>, id: TensorId, region: &[Interval]| {
-        for (source, found) in needed(stages, id, &stages.needs[id.index()], region) {
+    let readers = (0..group.members.len()).rev().filter(|at| group.members[*at].role == Role::Compute);
+    for reader in std::iter::once(None).chain(readers.map(Some)) {
+        let (id, region) = match reader {
+            None => (group.target, Some(work.to_vec())),
+            Some(at) => (group.members[at].tensor, regions[at].clone()),
+        };
+        let Some(region) = region else { continue };
+        for (source, found) in needed(stages, id, &stages.needs[id.index()], &region) {
             let Some(at) = group.members.iter().position(|member| member.tensor == source) else { continue };
-            let found: Region =
-                found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
+            let found: Region = found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
             if found.iter().any(|range| range.is_empty()) {
                 continue;
             }
@@ -403,19 +402,32 @@ pub fn task_regions(
                 Some(hull) => hull.iter().zip(&found).map(|(a, b)| a.hull(*b)).collect(),
             });
         }
-    };
-    for (id, region) in readers {
-        add(&mut regions, id, &region.expect("the target is needed"));
-    }
-    for at in (0..group.members.len()).rev() {
-        if group.members[at].role != Role::Compute {
-            continue;
-        }
-        if let Some(region) = regions[at].clone() {
-            add(&mut regions, group.members[at].tensor, &region);
-        }
     }
     regions
+}
+
+/// What a task may need of every member, each dimension for itself: never less than [`task_regions`], and each
+/// dimension follows one dimension of the task, or none.
+pub fn task_ranges(stages: &Stages, group: &Group, boxes: &Needed, work: &[Interval]) -> Vec<Region> {
+    let empty = |member: &Member| vec![Interval::EMPTY; stages.tensor(member.tensor).domain.rank()];
+    let mut ranges: Vec<Region> = group.members.iter().map(empty).collect();
+    let readers = (0..group.members.len()).rev().filter(|at| group.members[*at].role == Role::Compute);
+    for reader in std::iter::once(None).chain(readers.map(Some)) {
+        let (id, region) = match reader {
+            None => (group.target, work.to_vec()),
+            Some(at) => (group.members[at].tensor, ranges[at].clone()),
+        };
+        for need in &stages.needs[id.index()].sources {
+            let Some(at) = group.members.iter().position(|member| member.tensor == need.source) else { continue };
+            let found = closed_form(stages, id, need, &region);
+            for (dim, known) in ranges[at].iter_mut().enumerate() {
+                let all = boxes[&need.source][dim];
+                let own = if group.members[at].motion[dim] == Motion::Free { all } else { found[dim].intersect(all) };
+                *known = if own.is_empty() { *known } else { known.hull(own) };
+            }
+        }
+    }
+    ranges
 }
 
 /// Shared by everything that follows a plan.

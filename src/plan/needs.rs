@@ -10,7 +10,7 @@
 use super::stages::Stages;
 use crate::access::footprint::{Region, footprint};
 use crate::access::linear::{Atom, Linear};
-use crate::access::{Access, Driver, Reach};
+use crate::access::{Driver, Reach};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::interval::floor_div;
@@ -91,13 +91,22 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
     let mut needs = Needs::default();
     for (source, dims) in by_source {
         let dims = dims.into_iter().enumerate().map(|(dim, parts)| {
-            let motion = if free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
+            let gaps = parts.iter().any(|part| leaves_gaps(windows_of(stages, id), part));
+            let motion = if gaps || free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
             NeedDim { parts, motion }
         });
         let need = Need { source, dims: dims.collect() };
         if source == id { needs.own = Some(need) } else { needs.sources.push(need) }
     }
     needs
+}
+
+/// Between windows with gaps nothing is needed, so what is needed does not move on evenly.
+fn leaves_gaps(windows: &[Window], part: &Part) -> bool {
+    match part.reach.driver {
+        Some(Driver { coord: Coord::Window(dim), .. }) => windows[dim as usize].stride() > windows[dim as usize].size(),
+        Some(_) | None => false,
+    }
 }
 
 /// A host function needs of a take the same window, whole.
@@ -154,18 +163,6 @@ fn moves(form: &Linear, id: TensorId, stages: &Stages, varies: &[bool]) -> bool 
         }
     }
     false
-}
-
-/// How one read follows the box that is computed, per dimension of its source.
-pub fn read_motion(stages: &Stages, id: TensorId, access: &Access) -> Vec<Motion> {
-    let Some(body) = body_of(stages, id) else { return Vec::new() };
-    let varies = varies(body);
-    let dims = access.map.iter().zip(&access.reach).zip(&access.global);
-    let one = dims.map(|((form, reach), global)| match reach.driver {
-        None if moves(form, id, stages, &varies) => Motion::Free,
-        _ => motion(&[Part { reach: *reach, global: *global }]),
-    });
-    one.collect()
 }
 
 fn motion(parts: &[Part]) -> Motion {

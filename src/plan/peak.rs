@@ -135,9 +135,8 @@ fn two_rows(division: &Division, reader: usize, member: usize, dim: usize, with:
     let mut number: Vec<i64> = group.grid.numbers.iter().map(|numbers| numbers.first()).collect();
     let mut span = |at: i64| {
         number[with] = at;
-        let regions = division.regions(reader, &number);
-        let region = regions[member].as_ref();
-        region.map_or(Interval::EMPTY, |region| division.groups[shared].grid.meeting(dim, region[dim]))
+        let ranges = division.ranges(reader, &number);
+        division.groups[shared].grid.meeting(dim, ranges[member][dim])
     };
     let middle = numbers.first() + (numbers.last() - numbers.first()) / 2;
     let starts = [numbers.first(), middle, numbers.last() - 64];

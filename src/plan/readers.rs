@@ -6,7 +6,7 @@
 //!
 //! What a task needs moves one way with its number, so the tasks that read a tile are neighbours, found by bisection.
 
-use super::group::{Group, Needed, Role, task_regions, work_box};
+use super::group::{Group, Needed, Role, task_ranges, work_box};
 use super::needs::Motion;
 use crate::access::footprint::Region;
 use crate::graph::body::TensorId;
@@ -37,11 +37,11 @@ pub struct Readers {
 const FEW: i64 = 32;
 
 impl Division {
-    /// What the task of a tile needs of every member of its group.
-    pub fn regions(&self, group: usize, number: &[i64]) -> Vec<Option<Region>> {
+    /// What the task of a tile may need of every member of its group, each dimension for itself.
+    pub fn ranges(&self, group: usize, number: &[i64]) -> Vec<Region> {
         let group = &self.groups[group];
         let work = work_box(&self.stages, group.target, &group.grid.tile(number));
-        task_regions(&self.stages, group, &self.boxes, &work)
+        task_ranges(&self.stages, group, &self.boxes, &work)
     }
 
     /// The tiles of other groups that a task holds while it runs.
@@ -50,24 +50,14 @@ impl Division {
         if !members.iter().any(|member| matches!(member.role, Role::Gather(_))) {
             return Vec::new();
         }
-        let regions = self.regions(group, number);
+        let ranges = self.ranges(group, number);
         let mut tiles = Vec::new();
-        for (member, region) in members.iter().zip(&regions) {
-            let (Role::Gather(other), Some(region)) = (member.role, region) else { continue };
-            let ranges = (0..region.len()).map(|dim| self.span(other, &member.motion, dim, region));
-            let ranges: Region = ranges.collect();
-            each(&ranges, |tile| tiles.push((other, tile.to_vec())));
+        for (member, ranges) in members.iter().zip(&ranges) {
+            let Role::Gather(other) = member.role else { continue };
+            let numbers = ranges.iter().enumerate().map(|(dim, range)| self.groups[other].grid.meeting(dim, *range));
+            each(&numbers.collect::<Region>(), |tile| tiles.push((other, tile.to_vec())));
         }
         tiles
-    }
-
-    /// The tiles along one dimension that a task holds: all of them where no order can be told.
-    fn span(&self, other: usize, motion: &[Motion], dim: usize, region: &Region) -> Interval {
-        let grid = &self.groups[other].grid;
-        match motion[dim] {
-            Motion::Free => grid.numbers[dim],
-            Motion::Still | Motion::With { .. } => grid.meeting(dim, region[dim]),
-        }
     }
 
     /// The group that makes a tensor's tiles.
@@ -176,11 +166,9 @@ fn spanned(
     if let Some((with, at)) = place {
         number[with] = at;
     }
-    let regions = division.regions(reader, &number);
-    let (Role::Gather(other), Some(region)) = (group.members[member].role, &regions[member]) else {
-        return Interval::EMPTY;
-    };
-    division.groups[other].grid.meeting(dim, region[dim])
+    let Role::Gather(other) = group.members[member].role else { return Interval::EMPTY };
+    let ranges = division.ranges(reader, &number);
+    division.groups[other].grid.meeting(dim, ranges[member][dim])
 }
 
 /// The numbers whose span holds `at`; spans move one way.

@@ -38,6 +38,8 @@ pub struct Stages {
     pub needs: Vec<Arc<Needs>>,
     /// Tensors whose elements a host function makes, window by window.
     pub hosts: BTreeMap<TensorId, HostCall>,
+    /// Variables that are copies of others.
+    pub copied: BTreeMap<TensorId, TensorId>,
     /// How many of them belong to the script; the others were added for one request.
     pub kept: usize,
 }
@@ -62,7 +64,7 @@ pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> 
     let declared = graph.tensors.len();
     let accesses = accesses.tensors.iter().cloned().map(Arc::new).collect();
     let mut stages =
-        Stages { graph: graph.clone(), accesses, needs: Vec::new(), hosts: BTreeMap::new(), kept: declared };
+        Stages { graph: graph.clone(), accesses, needs: Vec::new(), hosts: BTreeMap::new(), copied: BTreeMap::new(), kept: declared };
     for at in 0..declared {
         let id = TensorId(at as u32);
         if let TensorKind::Windowed(windowed) = stages.graph.tensor(id).kind.clone() {
@@ -79,6 +81,11 @@ impl Stages {
     /// The tensor with that id.
     pub fn tensor(&self, id: TensorId) -> &Tensor {
         self.graph.tensor(id)
+    }
+
+    /// The variable that a variable holds the elements of: itself, or what it is a copy of.
+    pub fn original(&self, var: TensorId) -> TensorId {
+        self.copied.get(&var).copied().unwrap_or(var)
     }
 
     /// These stages and one more: the elements of a view.
@@ -207,9 +214,14 @@ impl Stages {
     /// Windows are folded in a hidden tensor of the type that they compute in; the tensor itself finishes them.
     fn accumulate(&mut self, id: TensorId, mut windowed: Windowed, mean: bool) {
         let owner = self.tensor(id).clone();
-        let element = owner.element.computed();
+        let element = if mean { summed_in(owner.element) } else { owner.element.computed() };
         let init = windowed.blend.init;
         if mean {
+            if let WindowBody::Expr(body) = &mut windowed.body
+                && body.body.ty(body.root) != Ty::Strong(element)
+            {
+                body.root = body.body.push(Op::Cast(body.root), Ty::Strong(element), owner.span);
+            }
             // Adding to minus zero changes nothing, not even the sign of a zero.
             let zero = if element.is_float() {
                 Scalar::f64(-0.0).cast(element)
@@ -227,10 +239,19 @@ impl Stages {
         let mut root = finish.body.push(read, Ty::Strong(element), owner.span);
         if mean {
             let intervals: Vec<Interval> = owner.domain.dims().iter().map(|dim| dim.interval).collect();
-            root = finish.mean(root, element, init, &windows, &intervals);
+            root = finish.mean(root, (element, owner.element.computed()), init, &windows, &intervals);
         }
         let body = Resolved { body: finish.body, root };
         self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
+    }
+}
+
+/// The type in which the windows of a mean are added up: integers in 64 bits, so that a mean lies between its values.
+fn summed_in(element: Element) -> Element {
+    match element {
+        _ if element.is_float() => element.computed(),
+        _ if element.is_signed() => Element::I64,
+        _ => Element::U64,
     }
 }
 
@@ -257,7 +278,7 @@ impl Finish {
     fn mean(
         &mut self,
         sum: NodeId,
-        element: Element,
+        (element, result): (Element, Element),
         init: Scalar,
         windows: &[Window],
         domain: &[Interval],
@@ -271,11 +292,15 @@ impl Finish {
         let divisor = self.body.push(Op::Cast(count), ty, self.span);
         let divide = if element.is_float() { BinaryFn::Div } else { BinaryFn::FloorDiv };
         let quotient = self.body.push(Op::Binary(divide, sum, divisor), ty, self.span);
+        let quotient = match result == element {
+            true => quotient,
+            false => self.body.push(Op::Cast(quotient), Ty::Strong(result), self.span),
+        };
         let zero = self.int(0);
         let none =
             self.body.push(Op::Binary(BinaryFn::Eq, count, zero), Ty::Strong(Element::Bool), self.span);
         let init = self.body.strong(init, self.span);
-        self.body.push(Op::Select(none, init, quotient), ty, self.span)
+        self.body.push(Op::Select(none, init, quotient), Ty::Strong(result), self.span)
     }
 
     /// How many windows cover the coordinate along one dimension.

@@ -188,7 +188,10 @@ impl<'r> Work<'r> {
             let member = &group.members[at];
             match member.role {
                 Role::Resident => {}
-                Role::Fill => self.vars.read(&self.division.stages.graph, member.tensor, region, place),
+                Role::Fill => {
+                    let stages = &self.division.stages;
+                    self.vars.read(&stages.graph, stages.original(member.tensor), region, place);
+                }
                 Role::Gather(_) if held.in_tile[at] => {}
                 Role::Gather(other) => gather(tiles.get(&other), region, place),
                 Role::Compute => {
