@@ -19,18 +19,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Copies of a stage, at the most.
-const MOST_COPIES: usize = 3;
+const MOST_COPIES: usize = 8;
 
 /// A copy of a stage: which stage, which copy.
 type Copies = BTreeMap<(TensorId, usize), TensorId>;
 
-/// These stages with reads apart that move differently; `None` if no stage has such reads of one source.
-pub fn set_apart(stages: &Stages) -> Option<Stages> {
+/// These stages with reads apart that move differently, as far as `target` needs them; `None` if it needs none such.
+pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
     let mut split = stages.clone();
     let mut copies = Copies::new();
     let mut ways = BTreeMap::new();
-    for at in 0..stages.graph.tensors.len() {
-        let id = TensorId(at as u32);
+    for id in order(stages, target) {
         let apart = reads_apart(stages, id, &mut ways);
         for (source, copy) in apart.values().copied().collect::<BTreeSet<_>>() {
             copy_all(stages, &mut split, source, copy, &mut copies);
@@ -42,7 +41,8 @@ pub fn set_apart(stages: &Stages) -> Option<Stages> {
     if copies.is_empty() {
         return None;
     }
-    split.needs = (0..split.graph.tensors.len()).map(|at| Arc::new(needs(&split, TensorId(at as u32)))).collect();
+    split.needs =
+        (0..split.graph.tensors.len()).map(|at| Arc::new(needs(&split, TensorId(at as u32)))).collect();
     split.kept = split.graph.tensors.len();
     Some(split)
 }
@@ -77,8 +77,8 @@ fn reads_apart(
 /// The part of a coordinate that follows the reader's.
 fn moved_by(form: &Linear) -> Vec<(Atom, i64)> {
     let follows = |(atom, _): &&(Atom, i64)| match atom {
-        Atom::Coord(Coord::Global(_) | Coord::Window(_)) | Atom::Floor(_) => true,
-        Atom::Coord(Coord::Local(_) | Coord::Bound(_)) | Atom::Node(_) => false,
+        Atom::Coord(Coord::Global(_) | Coord::Window(_)) | Atom::Floor(_) | Atom::Node(_) => true,
+        Atom::Coord(Coord::Local(_) | Coord::Bound(_)) => false,
     };
     form.terms.iter().filter(follows).copied().collect()
 }

@@ -382,7 +382,12 @@ fn through(own: Motion, reader: &[Motion]) -> Motion {
 }
 
 /// What a task needs of every member; `None` where it needs nothing.
-pub fn task_regions(stages: &Stages, group: &Group, boxes: &Needed, work: &[Interval]) -> Vec<Option<Region>> {
+pub fn task_regions(
+    stages: &Stages,
+    group: &Group,
+    boxes: &Needed,
+    work: &[Interval],
+) -> Vec<Option<Region>> {
     let mut regions: Vec<Option<Region>> = vec![None; group.members.len()];
     let readers = (0..group.members.len()).rev().filter(|at| group.members[*at].role == Role::Compute);
     for reader in std::iter::once(None).chain(readers.map(Some)) {
@@ -393,7 +398,8 @@ pub fn task_regions(stages: &Stages, group: &Group, boxes: &Needed, work: &[Inte
         let Some(region) = region else { continue };
         for (source, found) in needed(stages, id, &stages.needs[id.index()], &region) {
             let Some(at) = group.members.iter().position(|member| member.tensor == source) else { continue };
-            let found: Region = found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
+            let found: Region =
+                found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
             if found.iter().any(|range| range.is_empty()) {
                 continue;
             }
@@ -418,11 +424,17 @@ pub fn task_ranges(stages: &Stages, group: &Group, boxes: &Needed, work: &[Inter
             Some(at) => (group.members[at].tensor, ranges[at].clone()),
         };
         for need in &stages.needs[id.index()].sources {
-            let Some(at) = group.members.iter().position(|member| member.tensor == need.source) else { continue };
+            let Some(at) = group.members.iter().position(|member| member.tensor == need.source) else {
+                continue;
+            };
             let found = closed_form(stages, id, need, &region);
             for (dim, known) in ranges[at].iter_mut().enumerate() {
                 let all = boxes[&need.source][dim];
-                let own = if group.members[at].motion[dim] == Motion::Free { all } else { found[dim].intersect(all) };
+                let own = if group.members[at].motion[dim] == Motion::Free {
+                    all
+                } else {
+                    found[dim].intersect(all)
+                };
                 *known = if own.is_empty() { *known } else { known.hull(own) };
             }
         }

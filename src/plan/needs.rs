@@ -104,7 +104,9 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
 /// Between windows with gaps nothing is needed, so what is needed does not move on evenly.
 fn leaves_gaps(windows: &[Window], part: &Part) -> bool {
     match part.reach.driver {
-        Some(Driver { coord: Coord::Window(dim), .. }) => windows[dim as usize].stride() > windows[dim as usize].size(),
+        Some(Driver { coord: Coord::Window(dim), .. }) => {
+            windows[dim as usize].stride() > windows[dim as usize].size()
+        }
         Some(_) | None => false,
     }
 }

@@ -54,7 +54,8 @@ impl Division {
         let mut tiles = Vec::new();
         for (member, ranges) in members.iter().zip(&ranges) {
             let Role::Gather(other) = member.role else { continue };
-            let numbers = ranges.iter().enumerate().map(|(dim, range)| self.groups[other].grid.meeting(dim, *range));
+            let numbers =
+                ranges.iter().enumerate().map(|(dim, range)| self.groups[other].grid.meeting(dim, *range));
             each(&numbers.collect::<Region>(), |tile| tiles.push((other, tile.to_vec())));
         }
         tiles
@@ -88,15 +89,16 @@ impl Readers {
             for (at, member) in division.groups[reader].members.iter().enumerate() {
                 if member.role == Role::Gather(*group) {
                     let tasks = self.tasks(division, reader, at, number);
-                    count = count.saturating_add(self.made(division, reader, &tasks));
+                    count =
+                        count.saturating_add(tasks.map_or(0, |tasks| self.made(division, reader, &tasks)));
                 }
             }
         }
         count
     }
 
-    /// The tasks of a group that read a tile through one member.
-    fn tasks(&mut self, division: &Division, reader: usize, member: usize, number: &[i64]) -> Region {
+    /// The tasks of a group that read a tile through one member, if there are any.
+    fn tasks(&mut self, division: &Division, reader: usize, member: usize, number: &[i64]) -> Option<Region> {
         let group = &division.groups[reader];
         let mut tasks: Region = group.grid.numbers.clone();
         for (dim, at) in number.iter().enumerate() {
@@ -107,11 +109,11 @@ impl Readers {
             };
             match motion {
                 Motion::With { dim, .. } => tasks[dim] = tasks[dim].intersect(own),
-                Motion::Still | Motion::Free if own.is_empty() => return vec![Interval::EMPTY; tasks.len()],
+                Motion::Still | Motion::Free if own.is_empty() => return None,
                 Motion::Still | Motion::Free => {}
             }
         }
-        tasks
+        Some(tasks)
     }
 
     /// Of those, how many there are: a shared tile that nobody reads is never made, and reads nothing.

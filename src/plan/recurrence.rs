@@ -82,7 +82,13 @@ fn growing(stages: &Stages, id: TensorId, own: &Need, dim: usize, region: &[Inte
 }
 
 /// The box of every step, from what the step after it reads.
-fn listed(stages: &Stages, id: TensorId, dim: usize, range: Interval, region: &[Interval]) -> Vec<Option<Region>> {
+fn listed(
+    stages: &Stages,
+    id: TensorId,
+    dim: usize,
+    range: Interval,
+    region: &[Interval],
+) -> Vec<Option<Region>> {
     let place = |step: i64| (step - range.first()) as usize;
     let mut boxes: Vec<Option<Region>> = vec![None; range.len().unwrap_or(0) as usize];
     let add = |boxes: &mut Vec<Option<Region>>, step: i64, found: &[Interval]| {
@@ -101,7 +107,8 @@ fn listed(stages: &Stages, id: TensorId, dim: usize, range: Interval, region: &[
         let Some(own) = boxes[place(step)].clone() else { continue };
         let needs = footprint(stages.tensor(id), &own).unwrap_or_default();
         let Some(found) = needs.get(&id) else { continue };
-        let earlier = found[dim].intersect(Interval::trusted(range.first(), (step - 1).max(range.first() - 1)));
+        let earlier =
+            found[dim].intersect(Interval::trusted(range.first(), (step - 1).max(range.first() - 1)));
         for earlier in earlier.first()..=earlier.last() {
             add(&mut boxes, earlier, found);
         }

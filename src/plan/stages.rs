@@ -63,8 +63,14 @@ pub struct HostCall {
 pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> {
     let declared = graph.tensors.len();
     let accesses = accesses.tensors.iter().cloned().map(Arc::new).collect();
-    let mut stages =
-        Stages { graph: graph.clone(), accesses, needs: Vec::new(), hosts: BTreeMap::new(), copied: BTreeMap::new(), kept: declared };
+    let mut stages = Stages {
+        graph: graph.clone(),
+        accesses,
+        needs: Vec::new(),
+        hosts: BTreeMap::new(),
+        copied: BTreeMap::new(),
+        kept: declared,
+    };
     for at in 0..declared {
         let id = TensorId(at as u32);
         if let TensorKind::Windowed(windowed) = stages.graph.tensor(id).kind.clone() {

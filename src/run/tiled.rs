@@ -31,7 +31,7 @@ use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of a slab, about.
 const SLAB: u64 = 64 << 20;
@@ -47,8 +47,8 @@ struct Common {
     program: Arc<Program>,
     stages: Arc<Stages>,
     kernels: Kernels,
-    /// The same with reads apart that move differently, where that makes a difference.
-    apart: OnceLock<Option<Variant>>,
+    /// The same with reads apart that move differently, where that makes a difference, by the tensor that is read.
+    apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
     /// What `set` items and the host wrote, by generation of the world.
     vars: Mutex<Option<(u64, Arc<Vars>)>>,
 }
@@ -65,7 +65,13 @@ impl Tiled {
         let stages = stages(&program.graph, &program.accesses)
             .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
         let kernels = Kernels::default();
-        let common = Common { program, stages: Arc::new(stages), kernels, apart: OnceLock::new(), vars: Mutex::default() };
+        let common = Common {
+            program,
+            stages: Arc::new(stages),
+            kernels,
+            apart: Mutex::default(),
+            vars: Mutex::default(),
+        };
         Ok(Tiled { shared: Arc::new(common) })
     }
 }
@@ -109,8 +115,8 @@ struct Asked {
     stages: Arc<Stages>,
     target: TensorId,
     region: Region,
-    /// Whether reads that move differently are apart.
-    apart: bool,
+    /// The stages that it is of, if they are not the plain ones.
+    apart: Option<Arc<Variant>>,
 }
 
 impl Asked {
@@ -145,21 +151,24 @@ fn failed(PlanError(why): PlanError) -> Box<Diagnostic> {
 const FAR_LESS: u128 = 4;
 
 impl Common {
-    fn apart(&self) -> Option<&Variant> {
-        let make = || Some(Variant { stages: Arc::new(set_apart(&self.stages)?), kernels: Kernels::default() });
-        self.apart.get_or_init(make).as_ref()
+    fn apart(&self, target: TensorId) -> Option<Arc<Variant>> {
+        let make = || {
+            let stages = Arc::new(set_apart(&self.stages, target)?);
+            Some(Arc::new(Variant { stages, kernels: Kernels::default() }))
+        };
+        self.apart.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_insert_with(make).clone()
     }
 
     /// What a view asks for, of the stages that need less for it.
     fn best(&self, view: &View, limits: &Limits) -> Result<Asked> {
         let plain = Common::asked(&self.stages, view);
-        let Some(apart) = self.apart() else { return Ok(plain) };
-        let split = Asked { apart: true, ..Common::asked(&apart.stages, view) };
+        let Some(apart) = self.apart(view.base) else { return Ok(plain) };
+        let split = Common::asked(&apart.stages, view);
         let dear = match (plain.cost(limits), split.cost(limits)) {
             (Ok(plain), Ok(split)) => plain / FAR_LESS > split,
             (plain, split) => plain.is_err() && split.is_ok(),
         };
-        Ok(if dear { split } else { plain })
+        Ok(if dear { Asked { apart: Some(apart), ..split } } else { plain })
     }
 
     /// A view that only cuts is a box of its tensor; any other becomes a stage of its own.
@@ -169,12 +178,12 @@ impl Common {
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
         };
         if !data && let Some(region) = cut(view) {
-            return Asked { stages: stages.clone(), target: view.base, region, apart: false };
+            return Asked { stages: stages.clone(), target: view.base, region, apart: None };
         }
         let region = view.domain().dims().iter().map(|dim| dim.interval).collect();
         let span = stages.tensor(view.base).span;
         let (stages, target) = stages.with_view(view, span);
-        Asked { stages: Arc::new(stages), target, region, apart: false }
+        Asked { stages: Arc::new(stages), target, region, apart: None }
     }
 
     /// What was written into variables, by the script and the host.
@@ -196,12 +205,22 @@ impl Common {
             let region = domain.dims().iter().map(|dim| dim.interval).collect();
             let (stages, target) =
                 self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
-            let asked = Asked { stages: Arc::new(stages), target, region, apart: false };
+            let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
             let mut data = vec![0; volume(&asked.region) as usize * element.bytes() as usize];
             if !data.is_empty() {
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
-                self.compute(&self.kernels, &division, world, &vars, control, limits, &ledger, &mut data, &|_| {})?;
+                self.compute(
+                    &self.kernels,
+                    &division,
+                    world,
+                    &vars,
+                    control,
+                    limits,
+                    &ledger,
+                    &mut data,
+                    &|_| {},
+                )?;
             }
             self.write(&mut vars, &set.target, &data)?;
         }
@@ -260,7 +279,8 @@ fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, A
     for group in &division.groups {
         let members = group.members.iter().map(|member| member.tensor);
         for id in members.chain([group.target]) {
-            let code = matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
+            let code =
+                matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
             if code && !kernels.contains_key(&id) {
                 kernels.insert(id, known.get(&division.stages, id)?);
             }
@@ -355,11 +375,20 @@ impl Planned for Reading {
             let now = done.fetch_add(more, Ordering::Relaxed) + more;
             (control.progress)(now, total);
         };
-        let apart = self.common.apart().filter(|_| self.asked.apart);
-        let kernels = apart.map_or(&self.common.kernels, |variant| &variant.kernels);
+        let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let compute = |division: &Division, data: &mut [u8]| {
             let world = &self.job.world;
-            self.common.compute(kernels, division, world, &vars, control, &self.job.limits, &ledger, data, &progress)
+            self.common.compute(
+                kernels,
+                division,
+                world,
+                &vars,
+                control,
+                &self.job.limits,
+                &ledger,
+                data,
+                &progress,
+            )
         };
         if total > 0 {
             match sink.memory() {
