@@ -18,6 +18,8 @@ use crate::graph::body::TensorId;
 const TILE: i64 = 1 << 19;
 /// Coordinates of a tile along its last dimension, at the most.
 const ROW: i64 = 2048;
+/// Dimensions up to this length are not cut.
+const SHORT: i64 = 16;
 /// Elements of a band, about.
 const BAND: i64 = 1 << 13;
 
@@ -67,8 +69,14 @@ fn default_shape(region: &Region, threads: usize) -> Vec<i64> {
     let rank = region.len();
     let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
     let mut shape = vec![1; rank];
+    // Channels and the like are whole in every tile: readers often need all of them.
+    let short = |dim: usize| dim + 1 < rank && len(dim) <= SHORT;
     let mut left = TILE;
-    for dim in (0..rank).rev() {
+    for dim in (0..rank).filter(|dim| short(*dim)) {
+        shape[dim] = len(dim);
+        left = (left / shape[dim]).max(1);
+    }
+    for dim in (0..rank).rev().filter(|dim| !short(*dim)) {
         let most = if dim + 1 == rank { ROW } else { left.max(1) };
         // A little more than a tile is still one tile.
         shape[dim] = if len(dim) <= most + most / 2 { len(dim) } else { most };

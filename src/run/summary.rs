@@ -12,22 +12,27 @@ use crate::plan::readers::Division;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The numbers of a plan: `slab` is the first of several pieces, if there are several.
-pub fn plan(division: &Division, slab: Option<&Division>, held: Peak, bytes: u64, output: u64) -> Plan {
-    let tiles = division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
+/// The numbers of a plan: `slab` is the first of several pieces, if there are several, and `output` the bytes of one.
+pub fn plan(division: &Division, slab: Option<&Division>, held: Peak, output: u64) -> Plan {
     let middles: Vec<Task> = division.groups.iter().map(|group| middle(division, group)).collect();
     let inputs = inputs(division);
     Plan {
         windows: touched(division),
-        tiles: u64::try_from(tiles).unwrap_or(u64::MAX),
+        tiles: tiles(division),
         live_peak: held.tiles,
-        bytes_peak: held.tile_bytes.saturating_add(held.scratch_bytes).saturating_add(output.min(bytes)),
+        bytes_peak: held.tile_bytes.saturating_add(held.scratch_bytes).saturating_add(output),
         elements: elements(division),
         recompute_factor: recompute(division, &middles),
         kernels: kernels(division),
         rings: rings(slab.unwrap_or(division)),
         notes: notes(division, &middles, inputs),
     }
+}
+
+/// Tiles of all groups.
+pub fn tiles(division: &Division) -> u64 {
+    let tiles = division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
+    u64::try_from(tiles).unwrap_or(u64::MAX)
 }
 
 fn middle(division: &Division, group: &Group) -> Task {

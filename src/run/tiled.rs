@@ -11,6 +11,7 @@ use super::kernels::{Kernel, Kernels};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Memory, Place};
 use super::schedule;
+use super::slabs::{SLAB, Slabs};
 use super::stats::{Bytes, Plan, Stats, Tiles};
 use super::summary;
 use super::vars::Vars;
@@ -33,8 +34,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of a slab, about.
-const SLAB: u64 = 64 << 20;
 /// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
 const PIECE: u64 = 1 << 30;
 
@@ -89,23 +88,17 @@ impl Backend for Tiled {
             return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
         };
         let division = asked.divide(&asked.region, &job.limits)?;
-        let slabs = if bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE {
-            1
-        } else {
-            bytes.div_ceil(SLAB)
-        };
-        let first = match slabs {
-            1 => None,
-            _ => Some(asked.divide(&slab(&asked.region, job.view.element.bytes(), 0), &job.limits)?),
-        };
+        let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
+        let slabs = if whole { None } else { Some(Slabs::new(&asked.region, job.view.element.bytes())) };
+        let first = slabs.as_ref().map(|slabs| asked.divide(&slabs.first(), &job.limits)).transpose()?;
+        let last = slabs.as_ref().map(|slabs| asked.divide(&slabs.last(), &job.limits)).transpose()?;
         let held = peak(first.as_ref().unwrap_or(&division), job.limits.threads);
-        let plan = summary::plan(
-            &division,
-            first.as_ref(),
-            held,
-            bytes,
-            bytes.min(SLAB * slabs).min(bytes / slabs + SLAB),
-        );
+        let output =
+            slabs.as_ref().map_or(bytes, |slabs| volume(&slabs.first()) as u64 * job.view.element.bytes());
+        let mut plan = summary::plan(&division, first.as_ref(), held, output);
+        if let (Some(slabs), Some(first), Some(last)) = (&slabs, &first, &last) {
+            plan.tiles = slabs.sum(summary::tiles(first), summary::tiles(last));
+        }
         Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, held, slabs, plan, bytes }))
     }
 }
@@ -309,45 +302,6 @@ fn cut(view: &View) -> Option<Region> {
     (next == domain.len()).then_some(region)
 }
 
-/// The rows of a large result that are made together: whole rows of some dimension, in row-major order.
-fn slab(region: &Region, element: u64, place: u64) -> Region {
-    slabs(region, element).nth(place as usize).unwrap_or_else(|| region.clone())
-}
-
-fn slabs(region: &Region, element: u64) -> impl Iterator<Item = Region> + use<> {
-    let region = region.clone();
-    let mut inner = element;
-    let mut dim = region.len();
-    // The outermost dimensions are cut to one, the next into runs, the inner ones are whole.
-    while dim > 0 && inner.saturating_mul(region[dim - 1].len().unwrap_or(1) as u64) <= SLAB {
-        dim -= 1;
-        inner *= region[dim].len().unwrap_or(1).max(1) as u64;
-    }
-    let cut = dim.checked_sub(1);
-    let run = (SLAB / inner.max(1)).max(1) as i64;
-    let mut next: Option<Vec<i64>> = Some(region.iter().map(|range| range.first()).collect());
-    std::iter::from_fn(move || {
-        let at = next.take()?;
-        let mut part = region.clone();
-        let Some(cut) = cut else { return Some(part) };
-        (0..cut).for_each(|dim| part[dim] = Interval::trusted(at[dim], at[dim]));
-        part[cut] = Interval::trusted(at[cut], (at[cut] + run - 1).min(region[cut].last()));
-        let mut after = at;
-        after[cut] += run;
-        let mut dim = cut;
-        while after[dim] > region[dim].last() {
-            if dim == 0 {
-                return Some(part);
-            }
-            after[dim] = region[dim].first();
-            dim -= 1;
-            after[dim] += 1;
-        }
-        next = Some(after);
-        Some(part)
-    })
-}
-
 /// A read that is ready to run.
 struct Reading {
     common: Arc<Common>,
@@ -355,7 +309,7 @@ struct Reading {
     asked: Asked,
     division: Division,
     held: Peak,
-    slabs: u64,
+    slabs: Option<Slabs>,
     plan: Plan,
     bytes: u64,
 }
@@ -409,7 +363,7 @@ impl Reading {
         compute: &dyn Fn(&Division, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
         let element = self.job.view.element.bytes();
-        if self.slabs == 1 {
+        let Some(slabs) = &self.slabs else {
             let mut buffer = Buffer::new(self.bytes.into())?;
             ledger.hold(self.bytes);
             let data = &mut buffer.bytes_mut()[..self.bytes as usize];
@@ -417,9 +371,9 @@ impl Reading {
             sink.write(data)?;
             ledger.release(self.bytes);
             return Ok(());
-        }
+        };
         let mut buffer = Buffer::default();
-        for region in slabs(&self.asked.region, element) {
+        for region in slabs.iter() {
             let bytes = volume(&region) as u64 * element;
             buffer.resize(bytes.into())?;
             ledger.hold(bytes);

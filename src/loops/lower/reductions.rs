@@ -54,7 +54,7 @@ impl Lowerer<'_> {
         {
             return self.unrolled(&reduction, vars, bound, state)[0];
         }
-        let depth = self.depth_of(source, inner, bound).max(self.arms);
+        let depth = self.depth_of(source, inner, vars, bound).max(self.arms);
         let inner_scopes = self.scopes.split_off(depth + 1);
         let inner_blocks = self.builder.set_aside(depth);
         let result = self.looped(&reduction, vars, bound, state)[0];
@@ -86,19 +86,18 @@ impl Lowerer<'_> {
         operations.saturating_mul(times)
     }
 
-    /// The deepest block of the box whose variable a node depends on.
-    fn depth_of(&self, source: &Source<'_>, id: NodeId, bound: &Bound) -> usize {
+    /// The deepest block of the box whose variable a node depends on, other than the variables of its own reduction:
+    /// one that encloses it may have the same.
+    fn depth_of(&self, source: &Source<'_>, id: NodeId, own: &[u32], bound: &Bound) -> usize {
         let mut stack = vec![id];
         let mut seen = BTreeSet::from([id]);
-        let mut depth = 0;
+        let others = source.depends[id.index()].iter().filter(|var| !own.contains(var));
+        let mut depth = others.map(|var| self.builder.home(bound[var])).max().unwrap_or(0);
         while let Some(id) = stack.pop() {
             let op = &source.body.node(id).op;
             match op {
                 body::Op::Coord(Coord::Global(dim) | Coord::Local(dim)) => {
                     depth = depth.max(*dim as usize + 1)
-                }
-                body::Op::Coord(Coord::Bound(var)) => {
-                    depth = depth.max(bound.get(var).map_or(0, |value| self.builder.home(*value)));
                 }
                 body::Op::Arg(number) => depth = depth.max(self.builder.home(source.args[*number as usize])),
                 _ => {}
