@@ -31,7 +31,7 @@ pub struct Group {
     pub stream: Option<usize>,
     /// Coordinates per band.
     pub band: i64,
-    /// Why it is not part of the group that reads it.
+    /// Why it is not part of the group that reads it; empty for what is asked for.
     pub why: &'static str,
 }
 
@@ -156,7 +156,7 @@ pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Vec<Group> 
     let order = order(stages, request.target);
     let mut former =
         Former { stages, request, boxes, groups: Vec::new(), home: BTreeMap::new(), samples: Vec::new() };
-    former.open(request.target, "it is what is asked for");
+    former.open(request.target, "");
     for id in order.iter().rev().skip(1).filter(|id| boxes.contains_key(id)) {
         former.place(*id);
     }

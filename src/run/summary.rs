@@ -131,18 +131,20 @@ fn rings(division: &Division) -> Vec<Ring> {
     rings
 }
 
+/// `1 tile`, `3 tiles of 256×2048`
+fn counted(count: u128, shape: &str) -> String {
+    let of = if shape.is_empty() { String::new() } else { format!(" of {shape}") };
+    format!("{count} {}{of}", if count == 1 { "tile" } else { "tiles" })
+}
+
 fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
     let mut notes = Vec::new();
     for (group, task) in division.groups.iter().zip(middles) {
         let name = |id: TensorId| division.stages.tensor(id).name.clone();
         let shape: Vec<String> = group.grid.shape.iter().map(i64::to_string).collect();
-        notes.push(format!(
-            "{}: {} tiles of {}, on its own because {}",
-            name(group.target),
-            group.grid.count(),
-            shape.join("×"),
-            group.why
-        ));
+        let tiles = counted(group.grid.count(), &shape.join("×"));
+        let shared = if group.why.is_empty() { String::new() } else { format!(", shared: {}", group.why) };
+        notes.push(format!("{}: {tiles}{shared}", name(group.target)));
         for (member, slot) in group.members.iter().zip(&task.slots) {
             let Some(slot) = slot else { continue };
             let held = match (member.role, slot.ring) {
@@ -152,7 +154,7 @@ fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
                 (Role::Compute, Some(ring)) => format!("ring of {} rows", ring.rows),
                 (Role::Compute, None) => {
                     let shape: Vec<String> = slot.shape().iter().map(i64::to_string).collect();
-                    format!("whole box of {}", shape.join("×"))
+                    if shape.is_empty() { "one element".to_owned() } else { format!("whole box of {}", shape.join("×")) }
                 }
             };
             notes.push(format!("  reads {}: {held}", name(member.tensor)));
