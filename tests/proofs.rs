@@ -387,3 +387,29 @@ fn blends() {
     refused("E0504", &[&blend("old + g[clamp(i64(new), 0, 3)]"), &blend("old + g[u8(new)]")]);
     refused("E0313", &[&blend("old + h[clamp(i64(new), 0, 9)]"), &blend("old + h.clamp()[i64(new)]")]);
 }
+
+/// A condition between constants that does not hold keeps what it guards from happening.
+#[test]
+fn reads_that_never_happen_are_not_refused() {
+    inside(&[
+        "tensor t: f32[x: 20] = if 2 < 1 then h[99] else 0",
+        "tensor t: f32[x: 20] = if x != x then h[99] else 0",
+        "tensor t: f32[x: 20] = if x + 1 > x then 0 else h[x + 1]",
+        "tensor t: f32[x: 20] = if x + 1 > x or w[x] > 3 then 0 else h[99]",
+        "view v = h.fill(0)[-6:-4]\ntensor t: f32[x: -6..-4] = v[x]",
+        "tensor a: f32[z: -2..2, w: -3..6] = 1\nview s = a.fill(-1.5)[-4:2, -6]\ntensor t: f32[x: -4..2] = s[x]",
+        "tensor a: f32[z: -2..2, w: -3..6] = 1
+         view s = a.fill(-1.5)[-4:2, -6]
+         view v = s.pad([1..1], inf).add_dim(n).pad([0..2, 2..0], 0.1)
+         tensor t: f32[y: 0..2, x: 0..10] = v[y, x]",
+    ]);
+    refused(
+        "E0502",
+        &[
+            "tensor t: f32[x: 20] = if 1 < 2 then h[99] else 0",
+            "tensor t: f32[x: 20] = if x == x then h[99] else 0",
+            "tensor t: f32[x: 20] = if x + 1 > x then h[x + 1] else 0",
+            "tensor t: f32[x: 20] = if x + 1 < x and w[x] > 3 then 0 else h[99]",
+        ],
+    );
+}

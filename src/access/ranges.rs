@@ -90,7 +90,8 @@ impl<'b> Ranges<'b> {
     /// Whether the conditions of `path` can hold at all.
     pub fn possible(&mut self, path: PathId) -> bool {
         self.learn(path);
-        !self.facts[&path].coords.values().any(|range| range.is_empty())
+        let facts = &self.facts[&path];
+        !facts.contradictory && !facts.coords.values().any(|range| range.is_empty())
     }
 
     fn learn(&mut self, path: PathId) {
