@@ -70,6 +70,13 @@ fn magnitudes_and_remainders() {
         "tensor t: f32[x: inf] = h[i64(hash(x)) % 20]",
         "tensor t: f32[x: inf] = h[5 + (x * x) % 15]",
         "tensor t: f32[x: inf] = h[x - x // 20 * 20]",
+        "tensor t: f32[x: inf] = h[(x % 25 + 3) % 20]",
+        "tensor t: f32[x: inf] = h[(x % 5 + 3) % 6 + 14]",
+        "tensor t: f32[x: inf] = h[(x // 3 + x % 5) % 20]",
+        "tensor t: f32[x: inf] = h[((x % 7 + 3) % 5 + x) % 20]",
+        "tensor t: f32[x: inf] = h[(2 * (x % 7) + 3 * x) % 20]",
+        "tensor t: f32[x: inf] = g[(x % 5 + 3) % 3]",
+        "tensor t: f32[x: 6] = h[(x % 5 + 3) % 6]",
     ]);
     refused("E0502", &["tensor t: f32[x: -20..20] = h[abs(x)]", "tensor t: f32[x: inf] = h[(x * x) % 21]"]);
     // The cast of -inf is the smallest i64, whose magnitude wraps to itself.
@@ -108,7 +115,10 @@ fn data_that_could_be_anything() {
     inside(&[
         "tensor t: f32[x: inf] = w[x + i64(clamp(w[x], -8, 8))]",
         "tensor t: f32[x: inf] = h[u8(w[x]) % 20]",
+        "input a: f32[z: 4..inf]\ntensor t: f32[x: inf] = a[max(x + i64(clamp(w[x], -3, 3)), 4)]",
+        "input a: f32[z: -inf..9]\ntensor t: f32[x: inf] = a[min(max(x + i64(clamp(w[x], -3, 3)), -99), 8)]",
     ]);
+    refused("E0501", &["input a: f32[z: 4..inf]\ntensor t: f32[x: inf] = a[max(x + i64(w[x]), 4)]"]);
     refused("E0501", &["tensor t: f32[x: inf] = w[i64(w[x])]", "tensor t: f32[x: inf] = w[x + i32(w[x])]"]);
     refused("E0504", &["tensor t: f32[x: inf] = g[u8(w[x])]"]);
 }
