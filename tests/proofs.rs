@@ -364,7 +364,9 @@ fn shared_arithmetic_is_printed_once() {
     let root = sources.add("test.itp", script);
     let options = Options::default();
     let mut diagnostics = Diagnostics::default();
-    let text = emit(Stage::Access, &mut sources, root, &NoFiles, &options, Default::default(), &mut diagnostics).unwrap();
+    let text =
+        emit(Stage::Access, &mut sources, root, &NoFiles, &options, Default::default(), &mut diagnostics)
+            .unwrap();
     assert!(text.len() < 20_000, "{} characters", text.len());
     assert!(text.contains("\n    where "), "{text}");
 }
