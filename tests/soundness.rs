@@ -11,7 +11,7 @@ use itp::diagnostic::Diagnostics;
 use itp::graph::body::TensorId;
 use itp::graph::modules::NoFiles;
 use itp::graph::scalar::Scalar;
-use itp::interp::{Host, Interp, WindowCall};
+use itp::interp::{WindowCall, Host, Interp};
 use itp::source::Sources;
 use proptest::prelude::*;
 

@@ -40,8 +40,7 @@ pub fn set_apart(stages: &Stages) -> Option<Stages> {
     if copies.is_empty() {
         return None;
     }
-    split.needs =
-        (0..split.graph.tensors.len()).map(|at| Arc::new(needs(&split, TensorId(at as u32)))).collect();
+    split.needs = (0..split.graph.tensors.len()).map(|at| Arc::new(needs(&split, TensorId(at as u32)))).collect();
     split.kept = split.graph.tensors.len();
     Some(split)
 }

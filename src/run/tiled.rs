@@ -65,13 +65,7 @@ impl Tiled {
         let stages = stages(&program.graph, &program.accesses)
             .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
         let kernels = Kernels::default();
-        let common = Common {
-            program,
-            stages: Arc::new(stages),
-            kernels,
-            apart: OnceLock::new(),
-            vars: Mutex::default(),
-        };
+        let common = Common { program, stages: Arc::new(stages), kernels, apart: OnceLock::new(), vars: Mutex::default() };
         Ok(Tiled { shared: Arc::new(common) })
     }
 }
@@ -152,8 +146,7 @@ const FAR_LESS: u128 = 4;
 
 impl Common {
     fn apart(&self) -> Option<&Variant> {
-        let make =
-            || Some(Variant { stages: Arc::new(set_apart(&self.stages)?), kernels: Kernels::default() });
+        let make = || Some(Variant { stages: Arc::new(set_apart(&self.stages)?), kernels: Kernels::default() });
         self.apart.get_or_init(make).as_ref()
     }
 
@@ -208,17 +201,7 @@ impl Common {
             if !data.is_empty() {
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
-                self.compute(
-                    &self.kernels,
-                    &division,
-                    world,
-                    &vars,
-                    control,
-                    limits,
-                    &ledger,
-                    &mut data,
-                    &|_| {},
-                )?;
+                self.compute(&self.kernels, &division, world, &vars, control, limits, &ledger, &mut data, &|_| {})?;
             }
             self.write(&mut vars, &set.target, &data)?;
         }
@@ -277,8 +260,7 @@ fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, A
     for group in &division.groups {
         let members = group.members.iter().map(|member| member.tensor);
         for id in members.chain([group.target]) {
-            let code =
-                matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
+            let code = matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
             if code && !kernels.contains_key(&id) {
                 kernels.insert(id, known.get(&division.stages, id)?);
             }
@@ -377,17 +359,7 @@ impl Planned for Reading {
         let kernels = apart.map_or(&self.common.kernels, |variant| &variant.kernels);
         let compute = |division: &Division, data: &mut [u8]| {
             let world = &self.job.world;
-            self.common.compute(
-                kernels,
-                division,
-                world,
-                &vars,
-                control,
-                &self.job.limits,
-                &ledger,
-                data,
-                &progress,
-            )
+            self.common.compute(kernels, division, world, &vars, control, &self.job.limits, &ledger, data, &progress)
         };
         if total > 0 {
             match sink.memory() {

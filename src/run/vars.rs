@@ -69,9 +69,7 @@ impl Vars {
         let number: Vec<i64> = grid(&point).numbers.iter().map(|range| range.first()).collect();
         let held = whole(&number);
         let tensor = graph.tensor(var);
-        if let (TensorKind::Var(value), Entry::Vacant(entry)) =
-            (&tensor.kind, self.tiles.entry((var, number.clone())))
-        {
+        if let (TensorKind::Var(value), Entry::Vacant(entry)) = (&tensor.kind, self.tiles.entry((var, number.clone()))) {
             let mut tile = Buffer::new(volume(&held) * element.len() as u128)?;
             fill(
                 &Place::dense(tile.memory_mut(), &held, element.len()),
