@@ -93,6 +93,8 @@ pub struct Reach {
     pub driver: Option<Driver>,
     /// The rest.
     pub range: Interval,
+    /// Where the sum of both is clamped into, if it is: `min(max(y - 1, 0), 511)` moves with y, inside `0..512`.
+    pub clip: Option<Interval>,
 }
 
 /// `stride · ⌊coord / per⌋`
@@ -239,21 +241,61 @@ fn access(
     windows: &[Window],
 ) -> Access {
     let map: Vec<Linear> = coords.iter().map(|coord| ranges.forms.get(*coord).clone()).collect();
-    let global = |form| footprint::by_global(form, windows);
-    let global = map.iter().map(|form| Some(reach(ranges, path, &global(form)?))).collect();
+    let global = map.iter().map(|form| reach_by_global(ranges, path, form, windows)).collect();
     let reach = map.iter().map(|form| reach(ranges, path, form)).collect();
     Access { read, tensor, map, reach, global, conditions: ranges.guards.conditions(path) }
 }
 
 /// Splits a form into the coordinate of the reader that moves it and the range of everything else.
 fn reach(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Reach {
+    let (inside, clip) = unclipped(ranges, path, form);
+    let driven = driven(ranges, path, &inside).map(|reach| Reach { clip, ..reach });
+    driven.unwrap_or_else(|| Reach { driver: None, range: ranges.form(path, form), clip: None })
+}
+
+/// The same by global coordinate, where the window number cancels out.
+fn reach_by_global(
+    ranges: &mut Ranges<'_>,
+    path: PathId,
+    form: &Linear,
+    windows: &[Window],
+) -> Option<Reach> {
+    let (inside, clip) = unclipped(ranges, path, form);
+    let global = footprint::by_global(&inside, windows)?;
+    match clip {
+        None => Some(reach(ranges, path, &global)),
+        Some(_) => driven(ranges, path, &global).map(|reach| Reach { clip, ..reach }),
+    }
+}
+
+/// What is inside `max(…, lo)` and `min(…, hi)`, and where those clamp it into.
+fn unclipped(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> (Linear, Option<Interval>) {
+    let (mut inside, mut clip) = (form.clone(), Interval::all());
+    while let Some((next, limit)) = limited(ranges, path, &inside) {
+        let both = clip.intersect(limit);
+        if both.is_empty() {
+            return (form.clone(), None);
+        }
+        (inside, clip) = (next, both);
+    }
+    (inside, (clip != Interval::all()).then_some(clip))
+}
+
+/// `offset + factor · max(e, lo)` as `offset + factor · e` and where that is clamped into.
+fn limited(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Option<(Linear, Interval)> {
+    let [(Atom::Node(node), factor)] = form.terms[..] else { return None };
+    let (inside, limit) = ranges.limited(path, node)?;
+    let limit = limit.scale(factor).ok()?.shift(form.offset).ok()?;
+    Some((Linear::constant(form.offset).plus(factor, &inside)?, limit))
+}
+
+fn driven(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Option<Reach> {
     let floors = ranges.forms.floors.clone();
     let whole = vec![Case { places: Vec::new(), form: form.clone() }];
     let has_floor = form.terms.iter().any(|(atom, _)| matches!(atom, Atom::Floor(_)));
     let cases = if has_floor { residues(form, &floors) } else { Some(whole) };
     let moved = cases.and_then(|cases| moved(ranges, path, &cases));
-    let moved = moved.or_else(|| moved_by_block(ranges, path, form, &floors));
-    moved.unwrap_or_else(|| Reach { driver: None, range: ranges.form(path, form) })
+    moved.or_else(|| moved_by_block(ranges, path, form, &floors))
 }
 
 /// The reach of `rest + stride · ⌊coord / per⌋ + remainder`, for a `per` with more residues than are told apart.
@@ -271,7 +313,7 @@ fn moved_by_block(ranges: &mut Ranges<'_>, path: PathId, form: &Linear, floors: 
     let more = Interval::new(0, 1 + i64::from(floor_rem(inside.offset, by) != 0)).ok()?;
     let rests = Interval::new(0, by).ok()?.scale(remainder).ok()?;
     let range = ranges.form(path, &rest).add(more.scale(quotient).ok()?).ok()?.add(rests).ok()?;
-    Some(Reach { driver: Some(Driver { coord, stride: quotient, per: by }), range })
+    Some(Reach { driver: Some(Driver { coord, stride: quotient, per: by }), range, clip: None })
 }
 
 /// The reach of a form given by residue, if one coordinate moves every case alike.
@@ -291,7 +333,7 @@ fn moved(ranges: &mut Ranges<'_>, path: PathId, cases: &[Case]) -> Option<Reach>
         };
         let rest = case.form.terms.iter().filter(|(atom, _)| *atom != Atom::Coord(coord)).copied().collect();
         let range = ranges.form(path, &Linear { offset: case.form.offset, terms: rest });
-        let own = Reach { driver: Some(Driver { coord, stride, per }), range };
+        let own = Reach { driver: Some(Driver { coord, stride, per }), range, clip: None };
         reach = match reach {
             None => Some(own),
             Some(known) if known.driver == own.driver => {

@@ -10,6 +10,8 @@ use itp::graph::modules::NoFiles;
 use itp::graph::scalar::Scalar;
 use itp::index::Interval;
 use itp::interp::{Host, Interp, WindowCall};
+use itp::plan::needs::{Motion, closed_form, needs};
+use itp::plan::stages::stages;
 use itp::source::Sources;
 use proptest::prelude::*;
 
@@ -65,7 +67,7 @@ fn found(program: &Program, region: &[Interval]) -> Option<Vec<Interval>> {
 }
 
 /// Scripts whose footprints are exact.
-const EXACT: [&str; 14] = [
+const EXACT: [&str; 16] = [
     "tensor t: f32[y: inf, x: inf] = a[y + 1, 2 * x - 3]",
     "tensor t: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in 0..3) a[y + dy, x - dx]",
     "tensor t: f32[y: inf, x: inf] = a[x, -y]",
@@ -80,6 +82,8 @@ const EXACT: [&str; 14] = [
     "tensor t: f32[y: inf, x: inf] window [6, 6] stride [4, 4] as [i, j] take b = a window [6, 6] stride [4, 4] = b[i, j]",
     "tensor t: f32[y: inf, x: inf] = a.stride([2, 3])[y, x]",
     "tensor t: f32[y: inf, x: inf] = a[y, 5]",
+    "tensor t: f32[y: inf, x: inf] window [4, 6] as [i, j] take b = a[0:5, -3:4].clamp() window [4, 8] stride [4, 6] offset [0, -1] = b[i, j + 1]",
+    "tensor t: f32[y: inf, x: inf] window [4, 6] as [i, j] = a[0:5, -3:4].clamp()[y - 2, x + 1] + i * j",
 ];
 
 /// Scripts whose footprints may be wider than needed, never narrower.
@@ -91,6 +95,51 @@ const SAFE: [&str; 6] = [
     "tensor t: f32[y: inf, x: inf] window [5, 5] stride [3, 3] as [i, j] take b = a window [2, 2] stride [7, 7] = b[i // 3, j % 2]",
     "tensor t: f32[y: inf, x: inf] = a[0:4, 0:6].reshape([6, 4]).clamp()[y, x]",
 ];
+
+/// What the planner says in closed form, where every coordinate moves with one of the reader.
+fn closed(program: &Program, region: &[Interval]) -> Option<Vec<Interval>> {
+    let stages = stages(&program.graph, &program.accesses).unwrap();
+    let t = id(program, "t");
+    let needs = needs(&stages, t);
+    let need = needs.sources.iter().find(|need| need.source == id(program, "a"))?;
+    assert!(need.dims.iter().all(|dim| matches!(dim.motion, Motion::With { .. })), "{:?}", need.dims);
+    Some(closed_form(&stages, t, need, region))
+}
+
+/// A coordinate that moves with `y` or `x`, and is held inside `lo..=hi` in one way or another.
+fn held(label: &'static str) -> impl Strategy<Value = String> {
+    let moved = (prop::sample::select(vec![1i64, 2, -1, -3]), -6i64..7, 1i64..4)
+        .prop_map(move |(stride, by, per)| format!("({stride} * ({label} // {per}) + ({by}))"));
+    let around = (moved.clone(), 1i64..4).prop_map(|(moved, size)| format!("{moved} + {size} * k"));
+    (prop_oneof![moved, around], -5i64..5, 1i64..6, 0..7usize).prop_map(|(moved, lo, size, way)| {
+        let hi = lo + size;
+        match way {
+            0 => format!("clamp({moved}, {lo}, {hi})"),
+            1 => format!("max(min({moved}, {hi}), {lo})"),
+            2 => format!("max({lo}, {moved})"),
+            3 => format!("min({moved}, {hi}) + 2"),
+            4 => format!("3 - 2 * clamp({moved}, {lo}, {hi})"),
+            5 => format!("clamp(clamp({moved}, {lo}, {hi}), {}, {})", lo - 2, lo + 1),
+            _ => format!("max(clamp({moved}, {lo}, {hi}) - 1, {lo})"),
+        }
+    })
+}
+
+/// A read of a view that clamps, or at coordinates that do.
+fn clamped() -> impl Strategy<Value = String> {
+    let view = (0..5usize, -4i64..5, 1i64..3).prop_map(|(view, by, stride)| {
+        let view = [
+            "a[0:5, -2:7].clamp()",
+            "a[0:5, -2:7].clamp().flip([y])",
+            "a[0:9, -2:7].stride([2, 1]).clamp()",
+            "a[0:5, -2:7].clamp()[-3:4, 0:3].clamp()",
+            "a[0:5, -2:7].translate_by([3, -1]).clamp()",
+        ][view];
+        format!("{view}[y + ({by}), {stride} * x + k]")
+    });
+    let coords = (held("y"), held("x")).prop_map(|(y, x)| format!("a[{y}, {x}]"));
+    prop_oneof![view, coords]
+}
 
 fn script(body: &str) -> String {
     format!("tensor a: f32[y: inf, x: inf] = 0\n{body}\n")
@@ -106,6 +155,15 @@ proptest! {
     fn regular_footprints_are_exact(region in region(), which in 0..EXACT.len()) {
         let program = program(&script(EXACT[which]));
         prop_assert_eq!(found(&program, &region), truth(&program, &region), "{}", EXACT[which]);
+    }
+
+    #[test]
+    fn clamped_reads_move_in_closed_form(region in region(), read in clamped()) {
+        let script = script(&format!("tensor t: f32[y: -99..99, x: -99..99] = sum(k in 0..3) {read}"));
+        let program = program(&script);
+        let found = found(&program, &region);
+        prop_assert_eq!(&found, &truth(&program, &region), "{}", script);
+        prop_assert_eq!(found, closed(&program, &region), "{}", script);
     }
 
     #[test]

@@ -70,6 +70,13 @@ fn magnitudes_and_remainders() {
         "tensor t: f32[x: inf] = h[i64(hash(x)) % 20]",
         "tensor t: f32[x: inf] = h[5 + (x * x) % 15]",
         "tensor t: f32[x: inf] = h[x - x // 20 * 20]",
+        "tensor t: f32[x: inf] = h[(x % 25 + 3) % 20]",
+        "tensor t: f32[x: inf] = h[(x % 5 + 3) % 6 + 14]",
+        "tensor t: f32[x: inf] = h[(x // 3 + x % 5) % 20]",
+        "tensor t: f32[x: inf] = h[((x % 7 + 3) % 5 + x) % 20]",
+        "tensor t: f32[x: inf] = h[(2 * (x % 7) + 3 * x) % 20]",
+        "tensor t: f32[x: inf] = g[(x % 5 + 3) % 3]",
+        "tensor t: f32[x: 6] = h[(x % 5 + 3) % 6]",
     ]);
     refused("E0502", &["tensor t: f32[x: -20..20] = h[abs(x)]", "tensor t: f32[x: inf] = h[(x * x) % 21]"]);
     // The cast of -inf is the smallest i64, whose magnitude wraps to itself.
@@ -108,7 +115,10 @@ fn data_that_could_be_anything() {
     inside(&[
         "tensor t: f32[x: inf] = w[x + i64(clamp(w[x], -8, 8))]",
         "tensor t: f32[x: inf] = h[u8(w[x]) % 20]",
+        "input a: f32[z: 4..inf]\ntensor t: f32[x: inf] = a[max(x + i64(clamp(w[x], -3, 3)), 4)]",
+        "input a: f32[z: -inf..9]\ntensor t: f32[x: inf] = a[min(max(x + i64(clamp(w[x], -3, 3)), -99), 8)]",
     ]);
+    refused("E0501", &["input a: f32[z: 4..inf]\ntensor t: f32[x: inf] = a[max(x + i64(w[x]), 4)]"]);
     refused("E0501", &["tensor t: f32[x: inf] = w[i64(w[x])]", "tensor t: f32[x: inf] = w[x + i32(w[x])]"]);
     refused("E0504", &["tensor t: f32[x: inf] = g[u8(w[x])]"]);
 }
@@ -388,4 +398,30 @@ fn blends() {
     inside(&[&blend("old + g[clamp(i64(new), 0, 2)]")]);
     refused("E0504", &[&blend("old + g[clamp(i64(new), 0, 3)]"), &blend("old + g[u8(new)]")]);
     refused("E0313", &[&blend("old + h[clamp(i64(new), 0, 9)]"), &blend("old + h.clamp()[i64(new)]")]);
+}
+
+/// A condition between constants that does not hold keeps what it guards from happening.
+#[test]
+fn reads_that_never_happen_are_not_refused() {
+    inside(&[
+        "tensor t: f32[x: 20] = if 2 < 1 then h[99] else 0",
+        "tensor t: f32[x: 20] = if x != x then h[99] else 0",
+        "tensor t: f32[x: 20] = if x + 1 > x then 0 else h[x + 1]",
+        "tensor t: f32[x: 20] = if x + 1 > x or w[x] > 3 then 0 else h[99]",
+        "view v = h.fill(0)[-6:-4]\ntensor t: f32[x: -6..-4] = v[x]",
+        "tensor a: f32[z: -2..2, w: -3..6] = 1\nview s = a.fill(-1.5)[-4:2, -6]\ntensor t: f32[x: -4..2] = s[x]",
+        "tensor a: f32[z: -2..2, w: -3..6] = 1
+         view s = a.fill(-1.5)[-4:2, -6]
+         view v = s.pad([1..1], inf).add_dim(n).pad([0..2, 2..0], 0.1)
+         tensor t: f32[y: 0..2, x: 0..10] = v[y, x]",
+    ]);
+    refused(
+        "E0502",
+        &[
+            "tensor t: f32[x: 20] = if 1 < 2 then h[99] else 0",
+            "tensor t: f32[x: 20] = if x == x then h[99] else 0",
+            "tensor t: f32[x: 20] = if x + 1 > x then h[x + 1] else 0",
+            "tensor t: f32[x: 20] = if x + 1 < x and w[x] > 3 then 0 else h[99]",
+        ],
+    );
 }

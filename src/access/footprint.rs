@@ -9,6 +9,7 @@
 use super::guards::PathId;
 use super::linear::{Atom, Linear};
 use super::ranges::Ranges;
+use super::unclipped;
 use crate::graph::body::{Coord, NodeId, Op, TensorId};
 use crate::graph::follow::view_body;
 use crate::graph::resolve_weak::Resolved;
@@ -97,8 +98,12 @@ fn coordinates(
 fn reached(ranges: &mut Ranges<'_>, path: PathId, coord: NodeId, windows: &[Window]) -> Interval {
     let form = ranges.forms.get(coord).clone();
     let own = ranges.form(path, &form);
-    match by_global(&form, windows) {
-        Some(global) => own.intersect(ranges.form(path, &global)),
+    let (inside, clip) = unclipped(ranges, path, &form);
+    match by_global(&inside, windows) {
+        Some(global) => {
+            let values = ranges.form(path, &global);
+            own.intersect(clip.map_or(values, |clip| values.clamp_into(clip)))
+        }
         None => own,
     }
 }

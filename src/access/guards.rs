@@ -40,6 +40,8 @@ pub struct Guards {
 /// What the conditions of a path say.
 #[derive(Clone, Debug)]
 pub struct Facts {
+    /// One of them is a comparison between constants that does not hold: they never hold together.
+    pub contradictory: bool,
     /// Where coordinates lie, where that is narrower than their domain.
     pub coords: BTreeMap<Coord, Interval>,
     /// Where forms without offset lie: the terms and the range of their sum.
@@ -150,11 +152,17 @@ impl Guards {
 impl Facts {
     /// What `conditions` say about coordinates and nodes, which lie at least where `forms` knows them to be.
     pub fn new(body: &Body, forms: &Forms, conditions: &[(NodeId, bool)]) -> Self {
-        let mut facts = Facts { coords: BTreeMap::new(), forms: Vec::new(), floats: BTreeMap::new() };
+        let mut facts = Facts {
+            contradictory: false,
+            coords: BTreeMap::new(),
+            forms: Vec::new(),
+            floats: BTreeMap::new(),
+        };
         let mut queue = conditions.to_vec();
         let mut comparisons = Vec::new();
         while let Some((condition, holds)) = queue.pop() {
             match body.node(condition).op {
+                Op::Const(value) => facts.contradictory |= value.is_true() != holds,
                 Op::Unary(UnaryFn::Not, a) => queue.push((a, !holds)),
                 Op::Binary(BinaryFn::And, a, b) if holds => queue.extend([(a, true), (b, true)]),
                 Op::Binary(BinaryFn::Or, a, b) if !holds => queue.extend([(a, false), (b, false)]),
@@ -213,11 +221,15 @@ impl Facts {
             (BinaryFn::Gt, true) | (BinaryFn::Le, false) => Interval::bounds(Some(1), None),
             (BinaryFn::Ge, true) | (BinaryFn::Lt, false) => Interval::bounds(Some(0), None),
             (BinaryFn::Eq, true) | (BinaryFn::Ne, false) => Interval::new(0, 1),
+            _ if difference.as_constant() == Some(0) => return self.contradictory = true,
             _ => return different.push(difference),
         };
         let shifted = range.ok().and_then(|range| range.shift(difference.offset.checked_neg()?).ok());
-        if let (Some(range), false) = (shifted, difference.terms.is_empty()) {
-            self.forms.push((difference.terms, range));
+        match shifted {
+            // `range` is now where the sum of no terms would have to be.
+            Some(range) if difference.terms.is_empty() => self.contradictory |= !range.contains(0),
+            Some(range) => self.forms.push((difference.terms, range)),
+            None => {}
         }
     }
 

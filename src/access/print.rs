@@ -57,7 +57,11 @@ fn print_tensor(out: &mut String, graph: &Graph, access: &TensorAccess, (id, ten
     for (source, window) in windows(access) {
         let (size, stride, offset) = window;
         let name = &graph.tensor(source).name;
-        let _ = writeln!(out, "    window of {source} {name} {size:?} stride {stride:?} offset {offset:?}");
+        let clamped = if is_clamped(access, source) { ", clamped" } else { "" };
+        let _ = writeln!(
+            out,
+            "    window of {source} {name} {size:?} stride {stride:?} offset {offset:?}{clamped}"
+        );
     }
 }
 
@@ -76,6 +80,12 @@ fn windows(access: &TensorAccess) -> Vec<(TensorId, InferredWindow)> {
     access.reads.iter().for_each(|read| sources.entry(read.tensor).or_default().push(read));
     let window = |(tensor, reads): (TensorId, Vec<&Access>)| Some((tensor, inferred(&reads)?));
     sources.into_iter().filter_map(window).collect()
+}
+
+/// Whether some element of the window lies where a coordinate is clamped to.
+fn is_clamped(access: &TensorAccess, source: TensorId) -> bool {
+    let mut reads = access.reads.iter().filter(|read| read.tensor == source);
+    reads.any(|read| read.reach.iter().any(|reach| reach.clip.is_some()))
 }
 
 fn inferred(reads: &[&Access]) -> Option<InferredWindow> {
@@ -213,10 +223,11 @@ impl Names<'_> {
     fn reach(&self, reach: &Reach) -> String {
         let Some(Driver { coord, stride, per }) = reach.driver else { return reach.range.to_string() };
         let coord = if per == 1 { self.coord(coord) } else { format!("⌊{} / {per}⌋", self.coord(coord)) };
+        let clip = reach.clip.map(|clip| format!(" clamped to {clip}")).unwrap_or_default();
         match stride {
-            1 => format!("{coord} + {}", reach.range),
-            -1 => format!("-{coord} + {}", reach.range),
-            _ => format!("{stride}·{coord} + {}", reach.range),
+            1 => format!("{coord} + {}{clip}", reach.range),
+            -1 => format!("-{coord} + {}{clip}", reach.range),
+            _ => format!("{stride}·{coord} + {}{clip}", reach.range),
         }
     }
 }

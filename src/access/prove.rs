@@ -6,11 +6,13 @@ use super::linear::{Atom, Linear};
 use super::ranges::Ranges;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
 use crate::graph::body::{Body, Coord, NodeId, Obligation, Op, TargetKind};
+use crate::graph::scalar::BinaryFn;
 use crate::graph::view::{View, dimension_name};
 use crate::graph::window::Take;
 use crate::graph::{Graph, Tensor, TensorKind, Windowed};
 use crate::index::{Dim, Interval};
 use crate::source::Span;
+use std::collections::BTreeSet;
 
 /// A data-dependent coordinate that spans this much or more counts as unbounded: that of 32-bit types.
 const UNBOUNDED: i64 = 1 << 31;
@@ -72,22 +74,37 @@ fn refused_recurrence(graph: &Graph, obligation: &Obligation, reader: &str) -> b
 }
 
 /// A node in the coordinate's form that comes from data and could be almost anything.
+///
+/// The smaller or the larger of two integers moves with coordinates, however far, as long as both of them do.
 fn unbounded_data(body: &Body, ranges: &mut Ranges<'_>, path: PathId, coord: NodeId) -> Option<NodeId> {
-    let form = ranges.forms.get(coord).clone();
-    let nodes = ranges.node_atoms(&form);
-    let moves = |(atom, _): &(Atom, i64)| matches!(atom, Atom::Coord(_));
-    let still = Linear { offset: 0, terms: form.terms.into_iter().filter(|term| !moves(term)).collect() };
     let is_wide = |range: Interval| range.len().is_none_or(|len| len >= UNBOUNDED);
-    if nodes.is_empty() || !is_wide(ranges.form(path, &still)) {
-        return None;
+    let moves = |(atom, _): &(Atom, i64)| matches!(atom, Atom::Coord(_));
+    let mut queue = vec![coord];
+    let mut seen = BTreeSet::from([coord]);
+    while let Some(next) = queue.pop() {
+        let form = ranges.forms.get(next).clone();
+        let nodes = ranges.node_atoms(&form);
+        let still = Linear { offset: 0, terms: form.terms.into_iter().filter(|term| !moves(term)).collect() };
+        if nodes.is_empty() || !is_wide(ranges.form(path, &still)) {
+            continue;
+        }
+        for node in nodes {
+            match body.node(node).op {
+                _ if !is_wide(ranges.int(path, node)) || !depends_on_data(body, node) => {}
+                Op::Binary(BinaryFn::Min | BinaryFn::Max, a, b) => {
+                    queue.extend([a, b].into_iter().filter(|side| seen.insert(*side)));
+                }
+                _ => return Some(node),
+            }
+        }
     }
-    nodes.into_iter().find(|node| is_wide(ranges.int(path, *node)) && depends_on_data(body, *node))
+    None
 }
 
 /// Whether a node's value comes from a tensor or a hash rather than from coordinates alone.
 fn depends_on_data(body: &Body, node: NodeId) -> bool {
     let mut stack = vec![node];
-    let mut seen = std::collections::BTreeSet::from([node]);
+    let mut seen = BTreeSet::from([node]);
     while let Some(id) = stack.pop() {
         let op = &body.node(id).op;
         let from_floats = matches!(op, Op::Cast(arg) if body.ty(*arg).is_float());

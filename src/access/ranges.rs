@@ -87,10 +87,28 @@ impl<'b> Ranges<'b> {
         self.facts[&path].coord(coord, &|coord| self.forms.domain(coord))
     }
 
+    /// `max(e, lo)` or `min(e, hi)` with a constant: the form of `e`, if that is its value, and where it is held.
+    pub fn limited(&mut self, path: PathId, id: NodeId) -> Option<(Linear, Interval)> {
+        let Op::Binary(function @ (BinaryFn::Min | BinaryFn::Max), a, b) = self.body.node(id).op else {
+            return None;
+        };
+        let constant = |id| self.forms.get(id).as_constant();
+        let (inside, end) = match (constant(a), constant(b)) {
+            (None, Some(end)) => (a, end),
+            (Some(end), None) => (b, end),
+            _ => return None,
+        };
+        let limit = if function == BinaryFn::Max { (end, INF) } else { (-INF, end) };
+        self.int(path, inside);
+        let exact = self.is_exact(path, inside);
+        Some((self.forms.get(inside).clone(), Interval::closed(limit.0, limit.1).ok()?)).filter(|_| exact)
+    }
+
     /// Whether the conditions of `path` can hold at all.
     pub fn possible(&mut self, path: PathId) -> bool {
         self.learn(path);
-        !self.facts[&path].coords.values().any(|range| range.is_empty())
+        let facts = &self.facts[&path];
+        !facts.contradictory && !facts.coords.values().any(|range| range.is_empty())
     }
 
     fn learn(&mut self, path: PathId) {

@@ -185,6 +185,13 @@ impl Interval {
         Interval { first, last: self.last.min(other.last).max(first - 1) }
     }
 
+    /// `{x clamped into limits}`, where `limits` has a coordinate.
+    #[must_use]
+    pub fn clamp_into(self, limits: Interval) -> Interval {
+        let inside = |end: i64| end.max(limits.first).min(limits.last);
+        if self.is_empty() { self } else { Interval { first: inside(self.first), last: inside(self.last) } }
+    }
+
     /// `{-x}`.
     #[must_use]
     pub fn neg(self) -> Interval {

@@ -118,7 +118,7 @@ fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
             (dim < numbers).then_some(Driver { coord: Coord::Global(dim as u32), stride: 1, per: 1 });
         let range =
             if driver.is_some() { Interval::closed(0, 0).expect("a point") } else { declared.interval };
-        let parts = vec![Part { reach: Reach { driver, range }, global: None }];
+        let parts = vec![Part { reach: Reach { driver, range, clip: None }, global: None }];
         NeedDim { motion: motion(&parts), parts }
     });
     Need { source: take, dims: dims.collect() }
@@ -222,6 +222,16 @@ fn windows_of(stages: &Stages, id: TensorId) -> &[Window] {
 }
 
 impl Need {
+    /// Whether what a box of the reader needs along `dim` is that box, grown by as much wherever it lies.
+    pub fn grows(&self, dim: usize, region: &[Interval]) -> bool {
+        let own = Some(Driver { coord: Coord::Global(dim as u32), stride: 1, per: 1 });
+        // A box outside of where coordinates are clamped to jumps there.
+        let clips = |clip: Interval| clip.contains_interval(region[dim]);
+        self.dims[dim].parts.iter().all(|Part { reach, .. }| {
+            reach.driver == own && reach.range.is_bounded() && reach.clip.is_none_or(clips)
+        })
+    }
+
     /// What a box of the reader needs along one dimension, whatever the domain of the source.
     pub fn reach_of(&self, dim: usize, region: &[Interval], stages: &Stages, id: TensorId) -> Interval {
         self.dims[dim].reached(region, windows_of(stages, id), stages, id)
@@ -259,7 +269,8 @@ fn reached(reach: Reach, region: &[Interval], windows: &[Window], stages: &Stage
     }
     let ends = [coords.first(), coords.last()].map(|end| scaled(end, driver));
     let (lo, hi) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
-    let bound = |end: i128| end.clamp(-i128::from(INF), i128::from(INF)) as i64;
+    let limits = reach.clip.unwrap_or(Interval::all());
+    let bound = |end: i128| end.clamp(limits.first().into(), limits.last().into()) as i64;
     let (lo, hi) = (bound(lo + i128::from(reach.range.first())), bound(hi + i128::from(reach.range.last())));
     Interval::closed(lo, hi).unwrap_or(Interval::all())
 }

@@ -6,7 +6,7 @@
 //!
 //! A box that grows alike with every step is known in closed form; any other is worked out step by step.
 
-use super::needs::{Motion, Need, closed_form};
+use super::needs::{Need, closed_form};
 use super::stages::Stages;
 use crate::access::footprint::{Region, footprint};
 use crate::graph::body::TensorId;
@@ -52,10 +52,7 @@ pub fn recurrence(stages: &Stages, id: TensorId) -> Option<&Recurrence> {
 pub fn steps(stages: &Stages, id: TensorId, own: &Need, dim: usize, region: &[Interval]) -> Steps {
     let domain: Region = stages.tensor(id).domain.dims().iter().map(|dim| dim.interval).collect();
     let range = Interval::trusted(domain[dim].first().min(region[dim].first()), region[dim].last());
-    let regular = |at: usize| {
-        let along = Motion::With { dim: at, up: true };
-        at == dim || own.dims[at].motion == along && moves_one_by_one(stages, id, own, at, region)
-    };
+    let regular = |at: usize| at == dim || own.grows(at, region);
     let boxes = if (0..region.len()).all(regular) {
         growing(stages, id, own, dim, region)
     } else if range.len().is_some_and(|len| len <= MOST_LISTED) {
@@ -114,17 +111,6 @@ fn listed(
         }
     }
     boxes
-}
-
-/// Whether a shifted box needs the same, shifted: then growth per step is constant.
-fn moves_one_by_one(stages: &Stages, id: TensorId, own: &Need, at: usize, region: &[Interval]) -> bool {
-    let need = |first: i64, last: i64| {
-        let mut moved = region.to_vec();
-        moved[at] = Interval::trusted(first, last);
-        own.reach_of(at, &moved, stages, id)
-    };
-    let (a, b, c) = (need(0, 0), need(1, 1), need(0, 1));
-    a.is_bounded() && b.first() == a.first() + 1 && b.last() == a.last() + 1 && c == a.hull(b)
 }
 
 impl Steps {

@@ -145,11 +145,11 @@ impl Gen {
             (None, None) => self.free_coord(scope, depth),
             (Some(lo), Some(hi)) => self.inside(scope, lo, hi, depth),
             (Some(lo), None) => {
-                let free = self.free_coord(scope, 0);
+                let free = self.free_coord(scope, depth);
                 Node::new(INT, format!("max(#, {lo})"), vec![free])
             }
             (None, Some(hi)) => {
-                let free = self.free_coord(scope, 0);
+                let free = self.free_coord(scope, depth);
                 Node::new(INT, format!("min(#, {})", hi - 1), vec![free])
             }
         }
@@ -170,7 +170,7 @@ impl Gen {
             0 => Node::int(self.rng.within(lo, hi - 1)),
             1 | 2 => {
                 self.hit("coordinate by %");
-                let free = self.one_remainder(scope);
+                let free = self.free_coord(scope, depth);
                 Node::new(INT, format!("({lo}) + (#) % {}", hi - lo), vec![free])
             }
             3 if depth > 0 => self.data_coord(scope, lo, hi - 1, depth),
@@ -180,13 +180,6 @@ impl Gen {
                 Node::new(INT, format!("clamp(#, {lo}, {})", hi - 1), vec![free])
             }
         }
-    }
-
-    /// A coordinate without `%`, for nearly always: the checker loses sight of a remainder of a remainder.
-    fn one_remainder(&mut self, scope: &Scope) -> Node {
-        let tries = (0..8).map(|_| self.free_coord(scope, 0)).collect::<Vec<_>>();
-        let plain = tries.iter().find(|node| !node.text().contains('%'));
-        if self.rng.chance(2) { tries[0].clone() } else { plain.unwrap_or(&Node::int(1)).clone() }
     }
 
     /// A coordinate that depends on data, held between `lo` and `hi`.
