@@ -55,6 +55,11 @@ pub(super) fn stats_table(stats: &Stats) -> String {
     for (name, windows) in &stats.windows {
         let _ = write!(text, "\n{name:<width$}  {:>12}  {:>12}", windows.computed, windows.reused);
     }
+    if !stats.computed.is_empty() {
+        let counts: Vec<String> =
+            stats.computed.iter().map(|(name, count)| format!("{count} of {name}")).collect();
+        let _ = write!(text, "\nelements computed: {}", counts.join(", "));
+    }
     let (tiles, memory) = (stats.tiles, stats.bytes);
     let _ = write!(
         text,

@@ -75,6 +75,11 @@ impl Ledger {
         self.elements[id.index()].fetch_add(elements as u64, Relaxed);
     }
 
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.load(Relaxed) == 0 && self.tiles.load(Relaxed) == 0
+    }
+
     /// What was counted so far.
     pub fn counts(&self) -> Counts {
         Counts {

@@ -70,6 +70,8 @@ pub struct Stats {
     pub vector_bits: u64,
     /// Elements of the result.
     pub elements: u64,
+    /// Elements computed, those computed again included, per tensor and hidden stage; empty where none are counted.
+    pub computed: Vec<(Arc<str>, u64)>,
 }
 
 /// Wall-clock time.
@@ -135,6 +137,7 @@ impl Stats {
             "engine": self.engine,
             "vector_bits": self.vector_bits,
             "elements": self.elements,
+            "computed": self.computed.iter().map(|(name, count)| (name.to_string(), json!(count))).collect::<Map<_, _>>(),
         })
     }
 
@@ -158,6 +161,17 @@ impl Stats {
         self.engine = other.engine;
         self.vector_bits = self.vector_bits.max(other.vector_bits);
         self.elements += other.elements;
+        for (name, count) in &other.computed {
+            add_count(&mut self.computed, name, *count);
+        }
+    }
+}
+
+/// Adds to the count of a name, which is listed once.
+pub fn add_count(list: &mut Vec<(Arc<str>, u64)>, name: &Arc<str>, more: u64) {
+    match list.iter_mut().find(|(known, _)| known == name) {
+        Some((_, count)) => *count += more,
+        None => list.push((name.clone(), more)),
     }
 }
 

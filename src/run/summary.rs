@@ -1,6 +1,6 @@
 //! A division -> what people and tools are told about it before it runs.
 
-use super::stats::{Plan, Ring, Windows};
+use super::stats::{Plan, Ring, Windows, add_count};
 use crate::access::footprint::windows;
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
@@ -9,6 +9,7 @@ use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role, work_box};
 use crate::plan::peak::Peak;
 use crate::plan::readers::Division;
+use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -80,6 +81,16 @@ fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
         counts.insert(id.index(), (name, count));
     }
     counts.into_values().map(|(name, computed)| (name, Windows { computed, reused: 0 })).collect()
+}
+
+/// Elements that stages of the script computed, copies of a stage together; `counts` are by id.
+pub fn computed(stages: &Stages, counts: &[u64]) -> Vec<(Arc<str>, u64)> {
+    let mut list = Vec::new();
+    let kept = stages.graph.tensors.iter().zip(counts).take(stages.kept);
+    for (tensor, count) in kept.filter(|(_, count)| **count > 0) {
+        add_count(&mut list, &tensor.name, *count);
+    }
+    list
 }
 
 fn kernels(division: &Division) -> u64 {
@@ -154,7 +165,11 @@ fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
                 (Role::Compute, Some(ring)) => format!("ring of {} rows", ring.rows),
                 (Role::Compute, None) => {
                     let shape: Vec<String> = slot.shape().iter().map(i64::to_string).collect();
-                    if shape.is_empty() { "one element".to_owned() } else { format!("whole box of {}", shape.join("×")) }
+                    if shape.is_empty() {
+                        "one element".to_owned()
+                    } else {
+                        format!("whole box of {}", shape.join("×"))
+                    }
                 }
             };
             notes.push(format!("  reads {}: {held}", name(member.tensor)));

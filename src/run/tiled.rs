@@ -344,12 +344,13 @@ impl Planned for Reading {
                 &progress,
             )
         };
-        if total > 0 {
-            match sink.memory() {
-                Some(memory) => compute(&self.division, memory)?,
-                None => self.stream(sink, &ledger, &compute)?,
-            }
-        }
+        let done = match sink.memory() {
+            _ if total == 0 => Ok(()),
+            Some(memory) => compute(&self.division, memory),
+            None => self.stream(sink, &ledger, &compute),
+        };
+        debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
+        done?;
         Ok(self.stats(&ledger.counts()))
     }
 }
@@ -367,21 +368,20 @@ impl Reading {
             let mut buffer = Buffer::new(self.bytes.into())?;
             ledger.hold(self.bytes);
             let data = &mut buffer.bytes_mut()[..self.bytes as usize];
-            compute(&self.division, data)?;
-            sink.write(data)?;
+            let done = compute(&self.division, data).and_then(|()| sink.write(data));
             ledger.release(self.bytes);
-            return Ok(());
+            return done;
         };
         let mut buffer = Buffer::default();
         for region in slabs.iter() {
             let bytes = volume(&region) as u64 * element;
             buffer.resize(bytes.into())?;
-            ledger.hold(bytes);
             let division = self.asked.divide(&region, &self.job.limits)?;
+            ledger.hold(bytes);
             let data = &mut buffer.bytes_mut()[..bytes as usize];
-            compute(&division, data)?;
-            sink.write(data)?;
+            let done = compute(&division, data).and_then(|()| sink.write(data));
             ledger.release(bytes);
+            done?;
         }
         Ok(())
     }
@@ -401,6 +401,7 @@ impl Reading {
             engine: "jit",
             vector_bits: 128,
             elements: self.bytes / self.job.view.element.bytes(),
+            computed: summary::computed(&self.asked.stages, &counts.elements),
             ..Stats::default()
         }
     }

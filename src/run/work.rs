@@ -88,13 +88,13 @@ impl<'r> Work<'r> {
     ) -> Result<()> {
         let listed = &self.division.groups[group];
         let tile = listed.grid.tile(number);
-        if self.division.stages.hosts.contains_key(&listed.target) {
-            return self.host_task(listed, number, tile, tiles, scratch, out);
-        }
         let task = task(&self.division.stages, listed, &self.division.boxes, tile);
         let bytes = held_bytes(self.division, listed, &task);
         self.ledger.hold(bytes);
-        let done = self.bands(listed, &task, tiles, scratch, out);
+        let done = match self.division.stages.hosts.contains_key(&listed.target) {
+            true => self.host_task(listed, number, &task, tiles, scratch, out),
+            false => self.bands(listed, &task, tiles, scratch, out),
+        };
         self.ledger.release(bytes);
         done
     }
@@ -274,19 +274,16 @@ impl<'r> Work<'r> {
         &self,
         group: &Group,
         number: &[i64],
-        tile: Region,
+        task: &Task,
         tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
         scratch: &mut Scratch,
         out: &Place<'_>,
     ) -> Result<()> {
         let stages = &self.division.stages;
-        let host = &stages.hosts[&group.target];
-        let task = task(stages, group, &self.division.boxes, tile.clone());
-        let bytes = held_bytes(self.division, group, &task);
-        self.ledger.hold(bytes);
+        let (host, tile) = (&stages.hosts[&group.target], &task.tile);
         let nothing = Buffer::new(16)?;
-        let held = self.held(group, &task, tiles, scratch, nothing.memory())?;
-        for band in Bands::new(stages, group, &task) {
+        let held = self.held(group, task, tiles, scratch, nothing.memory())?;
+        for band in Bands::new(stages, group, task) {
             self.members(group, &band, tiles, &held)?;
         }
         let takes = host.takes.iter().map(|take| {
@@ -315,9 +312,8 @@ impl<'r> Work<'r> {
             size: &size,
         };
         let array = call_host(&*self.world.hosts[&host.function], &called)?;
-        self.ledger.computed(group.target, volume(&tile));
-        copy(&Place::dense(Memory::of(&array.data), &tile, out.bytes), out, &tile);
-        self.ledger.release(bytes);
+        self.ledger.computed(group.target, volume(tile));
+        copy(&Place::dense(Memory::of(&array.data), tile, out.bytes), out, tile);
         Ok(())
     }
 }
