@@ -9,37 +9,56 @@
 //! What such a copy reads is copied as well, down to data. Copies cost compile time, so the caller uses these stages
 //! only where a request needs far less with them.
 
-use super::group::order;
 use super::needs::needs;
 use super::stages::Stages;
 use crate::access::linear::{Atom, Linear};
 use crate::graph::body::{Coord, NodeId, TensorId};
 use crate::graph::{TensorKind, WindowBody};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Copies of a stage, at the most.
-const MOST_COPIES: usize = 8;
+/// Copies that are made, at the most; reads beyond share one.
+const MOST_COPIES: usize = 200;
 
-/// A copy of a stage: which stage, which copy.
-type Copies = BTreeMap<(TensorId, usize), TensorId>;
+/// A stage, and which copy of it; 0 is the stage itself.
+type Copy = (TensorId, usize);
+
+/// How a read moves: who reads, and what moves each of its coordinates.
+type Way = (TensorId, Vec<Vec<(Atom, i64)>>);
 
 /// These stages with reads apart that move differently, as far as `target` needs them; `None` if it needs none such.
 pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
-    let mut split = stages.clone();
-    let mut copies = Copies::new();
-    let mut ways = BTreeMap::new();
-    for id in order(stages, target) {
-        let apart = reads_apart(stages, id, &mut ways);
-        for (source, copy) in apart.values().copied().collect::<BTreeSet<_>>() {
-            copy_all(stages, &mut split, source, copy, &mut copies);
+    let mut copier =
+        Copier { stages, split: stages.clone(), ids: BTreeMap::new(), ways: BTreeMap::new(), count: 0 };
+    copier.ids.insert((target, 0), target);
+    let mut queue = vec![(target, 0)];
+    let mut reads: BTreeMap<TensorId, BTreeMap<NodeId, TensorId>> = BTreeMap::new();
+    while let Some(reader) = queue.pop() {
+        let id = copier.ids[&reader];
+        for access in &stages.accesses[reader.0.index()].reads {
+            if access.tensor == reader.0 || is_data(stages, access.tensor) {
+                continue;
+            }
+            let way = (reader.0, access.map.iter().map(moved_by).collect());
+            let source = copier.copy_for(reader, access.tensor, way);
+            let known = copier.ids.contains_key(&source);
+            let source_id = copier.id_of(source);
+            reads.entry(id).or_default().insert(access.read, source_id);
+            if !known {
+                queue.push(source);
+            }
         }
-        if !apart.is_empty() {
-            redirect(&mut split, id, |read, source| apart.get(&read).map_or(source, |copy| copies[copy]));
-        }
+        queue.extend(copier.takes(reader));
     }
-    if copies.is_empty() {
+    if copier.count == 0 {
         return None;
+    }
+    let mut split = copier.split;
+    for (copy, id) in copier.ids.iter().filter(|((original, _), id)| original != *id) {
+        redirect(&mut split, *id, |_, source| if source == copy.0 { *id } else { source });
+    }
+    for (id, reads) in reads {
+        redirect(&mut split, id, |read, source| reads.get(&read).copied().unwrap_or(source));
     }
     split.needs =
         (0..split.graph.tensors.len()).map(|at| Arc::new(needs(&split, TensorId(at as u32)))).collect();
@@ -47,31 +66,65 @@ pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
     Some(split)
 }
 
-/// How a read moves: who reads, and what moves each of its coordinates.
-type Way = (TensorId, Vec<Vec<(Atom, i64)>>);
+struct Copier<'s> {
+    stages: &'s Stages,
+    split: Stages,
+    ids: BTreeMap<Copy, TensorId>,
+    /// The ways in which a copy is read, and which copy each way gets.
+    ways: BTreeMap<Copy, Vec<(Way, usize)>>,
+    count: usize,
+}
 
-/// The reads of a stage that move in another way than the first of that source, and the copy that each is to read.
-fn reads_apart(
-    stages: &Stages,
-    id: TensorId,
-    ways: &mut BTreeMap<TensorId, Vec<Way>>,
-) -> BTreeMap<NodeId, (TensorId, usize)> {
-    let mut apart = BTreeMap::new();
-    for access in &stages.accesses[id.index()].reads {
-        if access.tensor == id || is_data(stages, access.tensor) {
-            continue;
+impl Copier<'_> {
+    /// The copy of a source that a read is to read: the first way keeps the reader's own copy of it.
+    fn copy_for(&mut self, reader: Copy, source: TensorId, way: Way) -> Copy {
+        let known = self.ways.entry((source, reader.1)).or_default();
+        if let Some((_, number)) = known.iter().find(|(known, _)| *known == way) {
+            return (source, *number);
         }
-        let known = ways.entry(access.tensor).or_default();
-        let way = (id, access.map.iter().map(moved_by).collect());
-        let number = known.iter().position(|known| *known == way).unwrap_or_else(|| {
-            known.push(way);
-            known.len() - 1
-        });
-        if number > 0 {
-            apart.insert(access.read, (access.tensor, number.min(MOST_COPIES)));
-        }
+        let number = match known.is_empty() || self.count >= MOST_COPIES {
+            true => reader.1,
+            false => {
+                self.count += 1;
+                self.count
+            }
+        };
+        known.push((way, number));
+        (source, number)
     }
-    apart
+
+    /// The tensor that is a copy; made if it is not there.
+    fn id_of(&mut self, copy: Copy) -> TensorId {
+        if let Some(id) = self.ids.get(&copy) {
+            return *id;
+        }
+        let (original, number) = copy;
+        let id = match number {
+            0 => original,
+            _ => {
+                let id = TensorId(self.split.graph.tensors.len() as u32);
+                self.split.graph.tensors.push(self.stages.tensor(original).clone());
+                self.split.accesses.push(self.stages.accesses[original.index()].clone());
+                if matches!(self.stages.tensor(original).kind, TensorKind::Var(_)) {
+                    self.split.copied.insert(id, original);
+                }
+                id
+            }
+        };
+        self.ids.insert(copy, id);
+        id
+    }
+
+    /// The takes of a host function are copied with it.
+    fn takes(&mut self, reader: Copy) -> Vec<Copy> {
+        let Some(call) = self.stages.hosts.get(&reader.0) else { return Vec::new() };
+        let copies: Vec<Copy> = call.takes.iter().map(|take| (*take, reader.1)).collect();
+        let fresh = copies.iter().copied().filter(|copy| !self.ids.contains_key(copy)).collect();
+        let mut call = call.clone();
+        call.takes = copies.into_iter().map(|copy| self.id_of(copy)).collect();
+        self.split.hosts.insert(self.ids[&reader], call);
+        fresh
+    }
 }
 
 /// The part of a coordinate that follows the reader's.
@@ -88,29 +141,6 @@ fn is_data(stages: &Stages, id: TensorId) -> bool {
     match stages.tensor(id).kind {
         TensorKind::Input(_) => !stages.hosts.contains_key(&id),
         TensorKind::Var(_) | TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
-    }
-}
-
-/// Copies a stage and everything it reads.
-fn copy_all(stages: &Stages, split: &mut Stages, target: TensorId, number: usize, copies: &mut Copies) {
-    for id in order(stages, target) {
-        if is_data(stages, id) || copies.contains_key(&(id, number)) {
-            continue;
-        }
-        let copy = TensorId(split.graph.tensors.len() as u32);
-        split.graph.tensors.push(stages.tensor(id).clone());
-        split.accesses.push(stages.accesses[id.index()].clone());
-        copies.insert((id, number), copy);
-        if matches!(stages.tensor(id).kind, TensorKind::Var(_)) {
-            split.copied.insert(copy, id);
-        }
-        let copied = |source: TensorId| copies.get(&(source, number)).copied().unwrap_or(source);
-        if let Some(call) = stages.hosts.get(&id) {
-            let mut call = call.clone();
-            call.takes.iter_mut().for_each(|take| *take = copied(*take));
-            split.hosts.insert(copy, call);
-        }
-        redirect(split, copy, |_, source| copied(source));
     }
 }
 

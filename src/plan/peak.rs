@@ -150,9 +150,25 @@ fn two_rows(division: &Division, reader: usize, member: usize, dim: usize, with:
     lengths.max().unwrap_or(1) + 2
 }
 
-/// The most that one task of a group holds besides tiles: looked for at the corners and in the middle of its grid.
+/// Tasks of a group that are all looked at; of more, the corners, the middle, and some between.
+const FEW: u128 = 256;
+
+/// The most that one task of a group holds besides tiles.
 fn scratch(division: &Division, group: &Group) -> u64 {
-    let mut most = 0;
+    let count = group.grid.count();
+    let step = (count / FEW).max(1);
+    let between =
+        (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|place| group.grid.number(place));
+    let numbers = between.chain(corners(group));
+    let held = numbers.map(|number| {
+        let task = task(&division.stages, group, &division.boxes, group.grid.tile(&number));
+        held_bytes(division, group, &task)
+    });
+    held.max().unwrap_or(0)
+}
+
+/// The first, the middle and the last tile along every dimension.
+fn corners(group: &Group) -> Vec<Vec<i64>> {
     let ends = group.grid.numbers.iter().map(|numbers| {
         let middle = numbers.first() + (numbers.last() - numbers.first()) / 2;
         let mut ends = vec![numbers.first(), middle, numbers.last()];
@@ -161,17 +177,13 @@ fn scratch(division: &Division, group: &Group) -> u64 {
     });
     let ends: Vec<Vec<i64>> = ends.collect();
     let places: Vec<Interval> = ends.iter().map(|ends| Interval::trusted(0, ends.len() as i64 - 1)).collect();
-    let mut visited = 0;
+    let mut corners = Vec::new();
     each(&places, |place| {
-        visited += 1;
-        if visited > 243 {
-            return;
+        if corners.len() < FEW as usize {
+            corners.push(place.iter().zip(&ends).map(|(at, ends)| ends[*at as usize]).collect());
         }
-        let number: Vec<i64> = place.iter().zip(&ends).map(|(at, ends)| ends[*at as usize]).collect();
-        let task = task(&division.stages, group, &division.boxes, group.grid.tile(&number));
-        most = most.max(held_bytes(division, group, &task));
     });
-    most
+    corners
 }
 
 /// Bytes that a task holds besides the tiles it reads.
