@@ -8,6 +8,7 @@ pub mod apart;
 pub mod bands;
 pub mod grid;
 pub mod group;
+pub mod inline;
 pub mod needs;
 pub mod order;
 pub mod peak;

@@ -425,3 +425,13 @@ fn reads_that_never_happen_are_not_refused() {
         ],
     );
 }
+
+#[test]
+fn a_set_reads_its_own_target_inside() {
+    let var = "var c: i32[y: 4, x: 6] = 7";
+    let set = |body: &str| format!("{var}\nset c[0:2, :] = {body}");
+    inside(&[&set("c[y + 2, x] + c[y, x]"), &set("c[3, 5]")]);
+    refused("E0502", &[&set("c[y + 3, x]"), &set("c[y + 1000000000, x]"), &set("c[3 + 40, x]")]);
+    refused("E0502", &[&set("c.flip([x])[y, x + 100]")]);
+    refused("E0501", &["var d: i32[x: 5] = 0\nset d[0:2] = d[i64(d[x + 1]) * 100000000]"]);
+}

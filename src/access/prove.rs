@@ -70,7 +70,10 @@ fn gather<'b>(groups: &mut Vec<Vec<Reached<'b>>>, reached: Reached<'b>) {
 /// A tensor that reads itself in a way that was refused already.
 fn refused_recurrence(graph: &Graph, obligation: &Obligation, reader: &str) -> bool {
     let own = obligation.kind == TargetKind::View && *obligation.what == *reader;
-    own && graph.tensors.iter().any(|tensor| *tensor.name == *reader && !is_recurrence(tensor))
+    own && graph
+        .tensors
+        .iter()
+        .any(|tensor| *tensor.name == *reader && has_body(tensor) && !is_recurrence(tensor))
 }
 
 /// A node in the coordinate's form that comes from data and could be almost anything.
@@ -222,6 +225,14 @@ fn declared(graph: &Graph, obligation: &Obligation, diagnostic: Diagnostic) -> D
             diagnostic.with(named.chain, format!("`{}` is {}", named.view.name, named.view.describe()))
         }
         (None, None) => diagnostic,
+    }
+}
+
+/// A `set` may read the variable that it writes: what was there before.
+fn has_body(tensor: &Tensor) -> bool {
+    match tensor.kind {
+        TensorKind::Pointwise(_) | TensorKind::Windowed(_) => true,
+        TensorKind::Input(_) | TensorKind::Var(_) => false,
     }
 }
 

@@ -110,11 +110,13 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
         let tensor = stages.tensor(id);
         let work = work_box(stages, id, &region);
         if work.iter().any(|range| !range.is_bounded()) {
-            return Err(PlanError(format!(
-                "`{}` would have to be computed without end: each step back needs more of it",
-                tensor.name
-            )));
+            let why = match recurrence(stages, id) {
+                Some(_) => "each step back needs more of it",
+                None => "where it is read has no bounds inside the index space",
+            };
+            return Err(PlanError(format!("`{}` would have to be computed without end: {why}", tensor.name)));
         }
+        windows_fit(stages, id, &work)?;
         let found = match stages.hosts.contains_key(&id) {
             true => needed(stages, id, &stages.needs[id.index()], &work),
             false => footprint(tensor, &work).map_err(|overflow| {
@@ -137,6 +139,29 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
         }
     }
     Ok(boxes)
+}
+
+/// Every window that a box touches must have all of its coordinates.
+fn windows_fit(stages: &Stages, id: TensorId, region: &[Interval]) -> Result<(), PlanError> {
+    let tensor = stages.tensor(id);
+    let TensorKind::Windowed(windowed) = &tensor.kind else { return Ok(()) };
+    let leaves = |dim: usize, value: i128| {
+        PlanError(format!(
+            "a window of `{}` would reach {value} along dimension {dim}, which is no coordinate",
+            tensor.name
+        ))
+    };
+    for (dim, window) in windowed.windows.dims.iter().enumerate() {
+        let touching = window.touching(region[dim]).map_err(|overflow| leaves(dim, overflow.value))?;
+        let inside = window
+            .inside(tensor.domain.dims()[dim].interval)
+            .map_err(|overflow| leaves(dim, overflow.value))?;
+        let numbers = touching.intersect(inside);
+        if !numbers.is_empty() {
+            window.hull(numbers).map_err(|overflow| leaves(dim, overflow.value))?;
+        }
+    }
+    Ok(())
 }
 
 /// What has to be computed of a stage so that a box of it is there: for a recurrence, all steps before.

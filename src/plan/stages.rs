@@ -145,6 +145,12 @@ impl Stages {
         id
     }
 
+    /// Gives a stage another body, for the same values.
+    pub fn set_body(&mut self, id: TensorId, body: Resolved) {
+        self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
+        self.needs[id.index()] = Arc::new(needs(self, id));
+    }
+
     fn set_kind(&mut self, id: TensorId, kind: TensorKind) {
         self.graph.tensors[id.index()].kind = kind;
         self.analyse(id);

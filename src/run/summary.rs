@@ -21,7 +21,9 @@ pub fn plan(division: &Division, slab: Option<&Division>, held: Peak, output: u6
         windows: touched(division),
         tiles: tiles(division),
         live_peak: held.tiles,
-        bytes_peak: held.tile_bytes.saturating_add(held.scratch_bytes).saturating_add(output),
+        bytes_peak: [held.tile_bytes, held.scratch_bytes, output, inputs]
+            .into_iter()
+            .fold(0, u64::saturating_add),
         elements: elements(division),
         recompute_factor: recompute(division, &middles),
         kernels: kernels(division),
@@ -56,7 +58,7 @@ fn elements(division: &Division) -> u64 {
 }
 
 /// Bytes of inputs, which are in memory before the run.
-fn inputs(division: &Division) -> u64 {
+pub fn inputs(division: &Division) -> u64 {
     let input = |id: &&TensorId| {
         matches!(division.stages.tensor(**id).kind, TensorKind::Input(_))
             && !division.stages.hosts.contains_key(id)

@@ -27,6 +27,7 @@ use crate::interp::{Target, follow};
 use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
+use crate::plan::inline::inline_sparse;
 use crate::plan::peak::{Peak, peak};
 use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
@@ -99,7 +100,17 @@ impl Backend for Tiled {
         if let (Some(slabs), Some(first), Some(last)) = (&slabs, &first, &last) {
             plan.tiles = slabs.sum(summary::tiles(first), summary::tiles(last));
         }
-        Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, held, slabs, plan, bytes }))
+        Ok(Box::new(Reading {
+            common: self.shared.clone(),
+            job,
+            asked,
+            division,
+            held,
+            slabs,
+            output,
+            plan,
+            bytes,
+        }))
     }
 }
 
@@ -117,6 +128,31 @@ impl Asked {
     fn cost(&self, limits: &Limits) -> Result<u128> {
         let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).map_err(failed)?;
         Ok(boxes.values().map(|region| volume(region)).fold(0, u128::saturating_add))
+    }
+
+    /// The same, with sources computed where they are read that are read at few of their elements.
+    fn inlined(&self, limits: &Limits) -> Option<Asked> {
+        let tensor = self.stages.tensor(self.target);
+        let own = match &tensor.kind {
+            _ if self.target.index() >= self.stages.kept => None,
+            TensorKind::Pointwise(pointwise) if pointwise.recurrence.is_none() => Some(&pointwise.body),
+            TensorKind::Pointwise(_)
+            | TensorKind::Windowed(_)
+            | TensorKind::Input(_)
+            | TensorKind::Var(_) => return None,
+        };
+        let (stages, target) = match own {
+            None => (self.stages.clone(), self.target),
+            Some(body) => {
+                let (domain, body) = (tensor.domain.clone(), body.clone());
+                let (stages, target) =
+                    self.stages.with_body(&tensor.name, tensor.span, tensor.element, domain, body);
+                (Arc::new(stages), target)
+            }
+        };
+        let asked = Asked { stages, target, region: self.region.clone(), apart: None };
+        let stages = inline_sparse(&asked.stages, &asked.request(&asked.region, limits))?;
+        Some(Asked { stages: Arc::new(stages), ..asked })
     }
 
     fn request(&self, region: &Region, limits: &Limits) -> Request {
@@ -155,6 +191,9 @@ impl Common {
     /// What a view asks for, of the stages that need less for it.
     fn best(&self, view: &View, limits: &Limits) -> Result<Asked> {
         let plain = Common::asked(&self.stages, view);
+        if let Some(inlined) = plain.inlined(limits) {
+            return Ok(inlined);
+        }
         let Some(apart) = self.apart(view.base) else { return Ok(plain) };
         let split = Common::asked(&apart.stages, view);
         let dear = match (plain.cost(limits), split.cost(limits)) {
@@ -310,6 +349,8 @@ struct Reading {
     division: Division,
     held: Peak,
     slabs: Option<Slabs>,
+    /// Bytes of the result, or of one slab of it.
+    output: u64,
     plan: Plan,
     bytes: u64,
 }
@@ -344,11 +385,19 @@ impl Planned for Reading {
                 &progress,
             )
         };
+        let inputs = summary::inputs(&self.division);
+        ledger.hold(inputs);
         let done = match sink.memory() {
             _ if total == 0 => Ok(()),
-            Some(memory) => compute(&self.division, memory),
+            Some(memory) => {
+                ledger.hold(self.output);
+                let done = compute(&self.division, memory);
+                ledger.release(self.output);
+                done
+            }
             None => self.stream(sink, &ledger, &compute),
         };
+        ledger.release(inputs);
         debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
         done?;
         Ok(self.stats(&ledger.counts()))

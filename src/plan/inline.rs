@@ -1,0 +1,162 @@
+//! A source that is read at few of its elements -> part of its reader's body.
+//!
+//! ```text
+//! map[y, x] = 2 * height[1000 * y, x]      height[y, x] = rand(y, x)
+//!
+//! map[y, x] = 2 * rand(1000 * y, x)        nothing between the thousandth rows is computed
+//! ```
+
+use super::grid::volume;
+use super::group::{Needed, Request, needed_boxes};
+use super::stages::Stages;
+use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
+use crate::graph::resolve_weak::Resolved;
+use crate::graph::scalar::UnaryFn;
+use crate::graph::types::{Element, Ty};
+use crate::graph::{Pointwise, TensorKind};
+use crate::source::Span;
+use std::collections::BTreeMap;
+
+/// Nodes of a body that is made, at the most.
+const MOST_NODES: usize = 4000;
+/// A source is inlined when its box has this many times the elements that are read of it.
+const WASTE: u128 = 2;
+
+/// Stages in which the target computes what it reads of sources itself, where the boxes would hold far more than is
+/// read; `None` where none does. The target must be a stage of this request only.
+pub fn inline_sparse(stages: &Stages, request: &Request) -> Option<Stages> {
+    let mut current: Option<Stages> = None;
+    loop {
+        let known = current.as_ref().unwrap_or(stages);
+        let Ok(boxes) = needed_boxes(known, request) else { return current };
+        let Some(source) = sparse_source(known, request, &boxes) else { return current };
+        let (reader, inner) = (body_of(known, request.target)?, body_of(known, source)?);
+        let element = known.tensor(source).element;
+        let body = inlined(reader, source, inner, element);
+        if body.body.len() > MOST_NODES {
+            return current;
+        }
+        let mut next = known.clone();
+        next.set_body(request.target, body);
+        current = Some(next);
+    }
+}
+
+fn body_of(stages: &Stages, id: TensorId) -> Option<&Resolved> {
+    match &stages.tensor(id).kind {
+        TensorKind::Pointwise(Pointwise { body, recurrence: None }) => Some(body),
+        TensorKind::Pointwise(_) | TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Windowed(_) => {
+            None
+        }
+    }
+}
+
+/// A source of which the target reads few elements, spread over a large box.
+fn sparse_source(stages: &Stages, request: &Request, boxes: &Needed) -> Option<TensorId> {
+    let asked = volume(&request.region);
+    let reads = reads_per_element(body_of(stages, request.target)?);
+    let sparse = |(source, count): (&TensorId, &u128)| {
+        let held = boxes.get(source).map_or(0, |region| volume(region));
+        let read = asked.saturating_mul(*count).saturating_mul(WASTE);
+        (body_of(stages, *source).is_some() && held > read).then_some(*source)
+    };
+    reads.iter().find_map(sparse)
+}
+
+/// How often an element reads every source, reductions counted in full.
+fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
+    let body = &resolved.body;
+    let mut times: BTreeMap<NodeId, u128> = BTreeMap::from([(resolved.root, 1)]);
+    let mut reads = BTreeMap::new();
+    for (id, node) in body.nodes().rev() {
+        let Some(own) = times.get(&id).copied() else { continue };
+        let inner = match &node.op {
+            Op::Reduce { vars, .. } => {
+                let steps = vars.iter().map(|var| &body.binders[*var as usize]);
+                steps.map(|var| (var.hi - var.lo).max(0) as u128).fold(own, u128::saturating_mul)
+            }
+            _ => own,
+        };
+        if let Op::Read { tensor, .. } = &node.op {
+            *reads.entry(*tensor).or_insert(0) += own;
+        }
+        for arg in node.op.args() {
+            let known = times.entry(arg).or_insert(0);
+            *known = (*known).max(inner);
+        }
+    }
+    reads
+}
+
+/// The body of a reader with every read of `source` replaced by the body of `source`.
+fn inlined(reader: &Resolved, source: TensorId, inner: &Resolved, element: Element) -> Resolved {
+    let mut merger = Merger { body: Body::default(), arms: 0 };
+    let root = merger.add(reader, None, Some((source, inner, element)));
+    Resolved { body: merger.body, root }
+}
+
+struct Merger {
+    body: Body,
+    /// Arms so far: those of every copy are numbered apart.
+    arms: u32,
+}
+
+impl Merger {
+    /// Adds the nodes of a body; its coordinates are `at`, or its own.
+    fn add(
+        &mut self,
+        resolved: &Resolved,
+        at: Option<&[NodeId]>,
+        replace: Option<(TensorId, &Resolved, Element)>,
+    ) -> NodeId {
+        let binders = self.body.binders.len() as u32;
+        self.body.binders.extend(resolved.body.binders.iter().cloned());
+        let tables: Vec<_> =
+            resolved.body.tables.iter().map(|table| self.body.table(table.clone())).collect();
+        let first_arm = self.arms;
+        self.arms += arms(&resolved.body);
+        let mut new: Vec<NodeId> = Vec::with_capacity(resolved.body.len());
+        for (_, node) in resolved.body.nodes() {
+            let id = match (&node.op, at, replace) {
+                (Op::Coord(Coord::Global(dim)), Some(at), _) => at[*dim as usize],
+                (Op::Read { tensor, coords, .. }, _, Some((source, inner, element))) if *tensor == source => {
+                    let at: Vec<NodeId> = coords.iter().map(|coord| new[coord.index()]).collect();
+                    let value = self.add(inner, Some(&at), None);
+                    self.stored(value, element, node.span)
+                }
+                _ => {
+                    let mut op = node.op.clone().with_args(|arg| new[arg.index()]);
+                    match &mut op {
+                        Op::Coord(Coord::Bound(var)) => *var += binders,
+                        Op::Reduce { vars, .. } => vars.iter_mut().for_each(|var| *var += binders),
+                        Op::Table(table, _) => *table = tables[table.index()],
+                        Op::Read { arm, .. } => *arm += first_arm,
+                        _ => {}
+                    }
+                    self.body.push(op, node.ty, node.span)
+                }
+            };
+            new.push(id);
+        }
+        new[resolved.root.index()]
+    }
+
+    /// What comes back after a value was stored: f16 rounds. A cast to its own type keeps a product out of a sum: what
+    /// was rounded on its own stays so.
+    fn stored(&mut self, value: NodeId, element: Element, span: Span) -> NodeId {
+        let ty = Ty::Strong(element.computed());
+        match element {
+            Element::F16 => self.body.push(Op::Unary(UnaryFn::RoundF16, value), ty, span),
+            _ => self.body.push(Op::Cast(value), ty, span),
+        }
+    }
+}
+
+/// One more than the largest arm.
+fn arms(body: &Body) -> u32 {
+    let arms = body.nodes().map(|(_, node)| match node.op {
+        Op::Read { arm, .. } => arm + 1,
+        _ => 1,
+    });
+    arms.max().unwrap_or(1)
+}
