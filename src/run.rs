@@ -18,6 +18,8 @@ pub mod memory;
 pub mod reference;
 #[cfg(feature = "jit")]
 pub mod schedule;
+#[cfg(feature = "jit")]
+pub mod slabs;
 pub mod stats;
 #[cfg(feature = "jit")]
 pub mod summary;

@@ -11,6 +11,7 @@ use super::kernels::{Kernel, Kernels};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Memory, Place};
 use super::schedule;
+use super::slabs::{Cutting, SLAB};
 use super::stats::{Bytes, Plan, Stats, Tiles};
 use super::summary;
 use super::vars::Vars;
@@ -26,15 +27,14 @@ use crate::interp::{Target, follow};
 use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
-use crate::plan::peak::{Peak, peak};
+use crate::plan::peak::peak;
 use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
+use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes of a slab, about.
-const SLAB: u64 = 64 << 20;
 /// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
 const PIECE: u64 = 1 << 30;
 
@@ -89,24 +89,21 @@ impl Backend for Tiled {
             return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
         };
         let division = asked.divide(&asked.region, &job.limits)?;
-        let slabs = if bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE {
-            1
-        } else {
-            bytes.div_ceil(SLAB)
+        let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
+        let cutting = (!whole).then(|| Cutting::new(&asked.region, job.view.element.bytes()));
+        let first = match &cutting {
+            None => None,
+            Some(cutting) => Some(asked.divide(&cutting.first(), &job.limits)?),
         };
-        let first = match slabs {
-            1 => None,
-            _ => Some(asked.divide(&slab(&asked.region, job.view.element.bytes(), 0), &job.limits)?),
+        let one = first.as_ref().unwrap_or(&division);
+        let held = peak(one, job.limits.threads);
+        let tiles = match &cutting {
+            None => one.tiles(),
+            Some(cutting) => cutting.total(one.tiles(), asked.divide(&cutting.last(), &job.limits)?.tiles()),
         };
-        let held = peak(first.as_ref().unwrap_or(&division), job.limits.threads);
-        let plan = summary::plan(
-            &division,
-            first.as_ref(),
-            held,
-            bytes,
-            bytes.min(SLAB * slabs).min(bytes / slabs + SLAB),
-        );
-        Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, held, slabs, plan, bytes }))
+        let largest = cutting.as_ref().map_or(bytes, |cutting| cutting.largest());
+        let plan = summary::plan(&division, one, tiles, held, largest);
+        Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, cutting, plan, bytes }))
     }
 }
 
@@ -210,11 +207,12 @@ impl Common {
             if !data.is_empty() {
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
+                let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
                 self.compute(
                     &self.kernels,
                     &division,
                     world,
-                    &vars,
+                    seen,
                     control,
                     limits,
                     &ledger,
@@ -309,53 +307,14 @@ fn cut(view: &View) -> Option<Region> {
     (next == domain.len()).then_some(region)
 }
 
-/// The rows of a large result that are made together: whole rows of some dimension, in row-major order.
-fn slab(region: &Region, element: u64, place: u64) -> Region {
-    slabs(region, element).nth(place as usize).unwrap_or_else(|| region.clone())
-}
-
-fn slabs(region: &Region, element: u64) -> impl Iterator<Item = Region> + use<> {
-    let region = region.clone();
-    let mut inner = element;
-    let mut dim = region.len();
-    // The outermost dimensions are cut to one, the next into runs, the inner ones are whole.
-    while dim > 0 && inner.saturating_mul(region[dim - 1].len().unwrap_or(1) as u64) <= SLAB {
-        dim -= 1;
-        inner *= region[dim].len().unwrap_or(1).max(1) as u64;
-    }
-    let cut = dim.checked_sub(1);
-    let run = (SLAB / inner.max(1)).max(1) as i64;
-    let mut next: Option<Vec<i64>> = Some(region.iter().map(|range| range.first()).collect());
-    std::iter::from_fn(move || {
-        let at = next.take()?;
-        let mut part = region.clone();
-        let Some(cut) = cut else { return Some(part) };
-        (0..cut).for_each(|dim| part[dim] = Interval::trusted(at[dim], at[dim]));
-        part[cut] = Interval::trusted(at[cut], (at[cut] + run - 1).min(region[cut].last()));
-        let mut after = at;
-        after[cut] += run;
-        let mut dim = cut;
-        while after[dim] > region[dim].last() {
-            if dim == 0 {
-                return Some(part);
-            }
-            after[dim] = region[dim].first();
-            dim -= 1;
-            after[dim] += 1;
-        }
-        next = Some(after);
-        Some(part)
-    })
-}
-
 /// A read that is ready to run.
 struct Reading {
     common: Arc<Common>,
     job: Job,
     asked: Asked,
     division: Division,
-    held: Peak,
-    slabs: u64,
+    /// How a large result is made in slabs.
+    cutting: Option<Cutting>,
     plan: Plan,
     bytes: u64,
 }
@@ -390,18 +349,34 @@ impl Planned for Reading {
                 &progress,
             )
         };
-        let done = match sink.memory() {
+        let memory = sink.memory();
+        let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
+        let done = match memory {
             _ if total == 0 => Ok(()),
             Some(memory) => compute(&self.division, memory),
             None => self.stream(sink, &ledger, &compute),
         };
         debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
         done?;
-        Ok(self.stats(&ledger.counts()))
+        Ok(self.stats(&ledger.counts(), planned))
     }
 }
 
 impl Reading {
+    /// Tiles and bytes at the peak, as planned.
+    fn planned(&self) -> (u64, u64) {
+        (self.plan.live_peak, self.plan.bytes_peak)
+    }
+
+    /// The same where the result goes to memory that is there: a large one is made in one piece, too.
+    fn in_memory(&self) -> (u64, u64) {
+        if self.cutting.is_none() {
+            return self.planned();
+        }
+        let held = peak(&self.division, self.job.limits.threads);
+        (held.tiles, held.bytes().saturating_add(self.bytes))
+    }
+
     /// Hands the result on in one piece, or slab by slab.
     fn stream(
         &self,
@@ -409,18 +384,17 @@ impl Reading {
         ledger: &Ledger,
         compute: &dyn Fn(&Division, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
-        let element = self.job.view.element.bytes();
-        if self.slabs == 1 {
+        let Some(cutting) = &self.cutting else {
             let mut buffer = Buffer::new(self.bytes.into())?;
             ledger.hold(self.bytes);
             let data = &mut buffer.bytes_mut()[..self.bytes as usize];
             let done = compute(&self.division, data).and_then(|()| sink.write(data));
             ledger.release(self.bytes);
             return done;
-        }
+        };
         let mut buffer = Buffer::default();
-        for region in slabs(&self.asked.region, element) {
-            let bytes = volume(&region) as u64 * element;
+        for region in cutting.slabs() {
+            let bytes = volume(&region) as u64 * cutting.element;
             buffer.resize(bytes.into())?;
             let division = self.asked.divide(&region, &self.job.limits)?;
             ledger.hold(bytes);
@@ -432,17 +406,17 @@ impl Reading {
         Ok(())
     }
 
-    fn stats(&self, counts: &Counts) -> Stats {
+    fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {
         Stats {
             windows: self.plan.windows.clone(),
             tiles: Tiles {
                 computed: counts.made,
                 freed: counts.freed,
                 live_peak: counts.tiles_peak,
-                live_peak_planned: self.held.tiles,
+                live_peak_planned: tiles,
                 live_end: counts.made - counts.freed,
             },
-            bytes: Bytes { peak: counts.bytes_peak, peak_planned: self.plan.bytes_peak, output: self.bytes },
+            bytes: Bytes { peak: counts.bytes_peak, peak_planned: bytes, output: self.bytes },
             threads: self.job.limits.threads as u64,
             engine: "jit",
             vector_bits: 128,

@@ -17,6 +17,7 @@ use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role};
 use crate::plan::peak::held_bytes;
 use crate::plan::readers::{Division, each};
+use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -243,7 +244,11 @@ impl<'r> Work<'r> {
     ) {
         let tensor = self.division.stages.tensor(id);
         let out = places.last().expect("a kernel writes");
-        fill(out, region, &element_bytes(tensor.element, windowed.blend.init));
+        let mut init = element_bytes(tensor.element, windowed.blend.init);
+        if seeded::active(Bug::GapWithoutInit) {
+            init.fill(0);
+        }
+        fill(out, region, &init);
         let Ok(numbers) = windows(tensor, windowed, region) else { return };
         let blend = |number: &[i64]| {
             let ranges =
@@ -253,19 +258,20 @@ impl<'r> Work<'r> {
                 call(&kernel.module, &kernel.lowered, &part, number, places);
             }
         };
-        match windowed.blend.kind {
+        let backwards = match windowed.blend.kind {
             // Each overwrites those before, so the first comes last.
-            BlendKind::First => {
-                let back: Region = numbers.iter().map(|range| range.neg()).collect();
-                each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
+            BlendKind::First => !seeded::active(Bug::FirstLastSwapped),
+            BlendKind::Last => seeded::active(Bug::FirstLastSwapped),
+            BlendKind::Sum => seeded::active(Bug::SumInArrivalOrder),
+            BlendKind::Product | BlendKind::Min | BlendKind::Max | BlendKind::Mean | BlendKind::Custom(_) => {
+                false
             }
-            BlendKind::Sum
-            | BlendKind::Product
-            | BlendKind::Min
-            | BlendKind::Max
-            | BlendKind::Last
-            | BlendKind::Mean
-            | BlendKind::Custom(_) => each(&numbers, blend),
+        };
+        if backwards {
+            let back: Region = numbers.iter().map(|range| range.neg()).collect();
+            each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
+        } else {
+            each(&numbers, blend);
         }
     }
 
@@ -327,7 +333,8 @@ fn whole<'t>(tiles: Option<&'t Vec<Arc<Tile>>>, region: &[Interval]) -> Option<&
 
 /// Copies a box together from tiles.
 fn gather(tiles: Option<&Vec<Arc<Tile>>>, region: &Region, to: &Place<'_>) {
-    for tile in tiles.into_iter().flatten() {
+    let most = if seeded::active(Bug::OneTileOnly) { 1 } else { usize::MAX };
+    for tile in tiles.into_iter().flatten().take(most) {
         if let Some(part) = meet(&tile.region, region) {
             copy(&Place::dense(tile.buffer.memory(), &tile.region, to.bytes), to, &part);
         }
