@@ -1,4 +1,4 @@
-//! A large result -> slabs that are made one after the other, in row-major order.
+//! A box -> slabs that are made one after the other, in row-major order.
 //!
 //! ```text
 //! u8[0:100000, 0:100000]   ->   671 rows, 671 rows, …, 21 rows: 64 MB at a time
@@ -9,9 +9,6 @@
 use crate::access::footprint::Region;
 use crate::index::Interval;
 use crate::plan::grid::volume;
-
-/// Bytes of a slab, at the most, unless one element is more.
-pub const SLAB: u64 = 64 << 20;
 
 /// How a result is cut.
 #[derive(Clone, Debug)]
@@ -26,15 +23,15 @@ pub struct Cutting {
 }
 
 impl Cutting {
-    /// Cuts a box of elements of that many bytes.
-    pub fn new(region: &Region, element: u64) -> Cutting {
+    /// Cuts a box of elements of that many bytes into slabs of at most `most` bytes, or of one element.
+    pub fn new(region: &Region, element: u64, most: u64) -> Cutting {
         let len = |dim: usize| region[dim].len().unwrap_or(1).max(1) as u64;
         let (mut dim, mut inner) = (region.len(), element);
-        while dim > 0 && inner.saturating_mul(len(dim - 1)) <= SLAB {
+        while dim > 0 && inner.saturating_mul(len(dim - 1)) <= most {
             dim -= 1;
             inner *= len(dim);
         }
-        let run = (SLAB / inner.max(1)).max(1) as i64;
+        let run = (most / inner.max(1)).max(1) as i64;
         Cutting { region: region.clone(), element, dim: dim.checked_sub(1), run }
     }
 
@@ -84,7 +81,7 @@ impl Cutting {
     }
 
     /// All slabs, in order.
-    pub fn slabs(&self) -> impl Iterator<Item = Region> + '_ {
+    pub fn slabs(&self) -> impl Iterator<Item = Region> {
         let mut next = Some(self.start());
         std::iter::from_fn(move || {
             let at = next.take()?;
@@ -113,7 +110,7 @@ mod tests {
     #[track_caller]
     fn check(sizes: &[i64], element: u64, expect: &[&[i64]]) {
         let region: Region = sizes.iter().map(|size| Interval::trusted(5, 4 + size)).collect();
-        let cutting = Cutting::new(&region, element);
+        let cutting = Cutting::new(&region, element, 64 << 20);
         let slabs: Vec<Region> = cutting.slabs().collect();
         let shapes: Vec<Vec<i64>> =
             slabs.iter().map(|slab| slab.iter().map(|range| range.len().unwrap_or(0)).collect()).collect();

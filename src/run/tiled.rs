@@ -11,7 +11,7 @@ use super::kernels::{Kernel, Kernels};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Memory, Place};
 use super::schedule;
-use super::slabs::{Cutting, SLAB};
+use super::slabs::Cutting;
 use super::stats::{Bytes, Plan, Stats, Tiles};
 use super::summary;
 use super::vars::Vars;
@@ -35,6 +35,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Bytes of a slab, at the most.
+const SLAB: u64 = 64 << 20;
 /// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
 const PIECE: u64 = 1 << 30;
 
@@ -90,7 +92,7 @@ impl Backend for Tiled {
         };
         let division = asked.divide(&asked.region, &job.limits)?;
         let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
-        let cutting = (!whole).then(|| Cutting::new(&asked.region, job.view.element.bytes()));
+        let cutting = (!whole).then(|| Cutting::new(&asked.region, job.view.element.bytes(), SLAB));
         let first = match &cutting {
             None => None,
             Some(cutting) => Some(asked.divide(&cutting.first(), &job.limits)?),

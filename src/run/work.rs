@@ -4,6 +4,7 @@ use super::job::{Control, HostCall, World, call_host};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place, call, copy, fill, meet};
+use super::slabs::Cutting;
 use super::vars::{Vars, element_bytes};
 use crate::access::footprint::{Region, windows};
 use crate::diagnostic::Result;
@@ -20,6 +21,7 @@ use crate::plan::readers::{Division, each};
 use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What every task of a run sees.
 pub struct Work<'r> {
@@ -115,12 +117,12 @@ impl<'r> Work<'r> {
             self.members(group, &band, tiles, &held)?;
             match (&task.steps, &held.own) {
                 (Some(_), Some(own)) => {
-                    self.stage(group, group.target, &band.target, &held, own);
+                    self.stage(group, group.target, &band.target, &held, own)?;
                     if let Some(part) = meet(&band.target, &task.tile) {
                         copy(own, out, &part);
                     }
                 }
-                _ => self.stage(group, group.target, &band.target, &held, out),
+                _ => self.stage(group, group.target, &band.target, &held, out)?,
             }
         }
         Ok(())
@@ -195,28 +197,38 @@ impl<'r> Work<'r> {
                 }
                 Role::Gather(_) if held.in_tile[at] => {}
                 Role::Gather(other) => gather(tiles.get(&other), region, place),
-                Role::Compute => {
-                    self.stage(group, member.tensor, region, held, place);
-                    self.control.check()?;
-                }
+                Role::Compute => self.stage(group, member.tensor, region, held, place)?,
             }
         }
         Ok(())
     }
 
-    /// Computes a box of a stage.
-    fn stage(&self, group: &Group, id: TensorId, region: &Region, held: &Held<'_>, out: &Place<'_>) {
+    /// Computes a box of a stage, in parts that take so little time that a run can be stopped soon.
+    fn stage(
+        &self,
+        group: &Group,
+        id: TensorId,
+        region: &Region,
+        held: &Held<'_>,
+        out: &Place<'_>,
+    ) -> Result<()> {
         self.ledger.computed(id, volume(region));
         let kernel = &self.kernels[&id];
         let mut places: Vec<Place<'_>> =
             kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held)).collect();
         places.push(out.clone());
-        match &self.division.stages.tensor(id).kind {
-            TensorKind::Windowed(windowed) => self.windows(id, windowed, region, kernel, &places),
-            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-                call(&kernel.module, &kernel.lowered, region, &[], &places);
+        for part in Cutting::new(region, 1, kernel.pace.elements()).slabs() {
+            self.control.check()?;
+            let start = Instant::now();
+            match &self.division.stages.tensor(id).kind {
+                TensorKind::Windowed(windowed) => self.windows(id, windowed, &part, kernel, &places),
+                TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+                    call(&kernel.module, &kernel.lowered, &part, &[], &places);
+                }
             }
+            kernel.pace.took(volume(&part), start.elapsed());
         }
+        Ok(())
     }
 
     fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
