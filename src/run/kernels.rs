@@ -8,7 +8,7 @@ use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The code of one stage.
 pub struct Kernel {
@@ -43,8 +43,14 @@ impl Pace {
         self.elements.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a call.
-    pub fn took(&self, elements: u128, time: Duration) {
+    /// Calls, and takes note of how long it took.
+    pub fn timed(&self, elements: u128, call: impl FnOnce()) {
+        let start = Instant::now();
+        call();
+        self.took(elements, start.elapsed());
+    }
+
+    fn took(&self, elements: u128, time: Duration) {
         let allowed = elements.saturating_mul(CALL.as_nanos()) / time.as_nanos().max(1);
         self.elements.store(allowed.clamp(1, 1 << 40) as u64, Ordering::Relaxed);
     }

@@ -21,7 +21,6 @@ use crate::plan::readers::{Division, each};
 use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// What every task of a run sees.
 pub struct Work<'r> {
@@ -219,14 +218,12 @@ impl<'r> Work<'r> {
         places.push(out.clone());
         for part in Cutting::new(region, 1, kernel.pace.elements()).slabs() {
             self.control.check()?;
-            let start = Instant::now();
-            match &self.division.stages.tensor(id).kind {
+            kernel.pace.timed(volume(&part), || match &self.division.stages.tensor(id).kind {
                 TensorKind::Windowed(windowed) => self.windows(id, windowed, &part, kernel, &places),
                 TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
                     call(&kernel.module, &kernel.lowered, &part, &[], &places);
                 }
-            }
-            kernel.pace.took(volume(&part), start.elapsed());
+            });
         }
         Ok(())
     }
