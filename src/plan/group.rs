@@ -247,7 +247,7 @@ impl Former<'_> {
             return Some("several groups read it");
         };
         let grid = &self.groups[group].grid;
-        let Some(sample) = self.samples[group].get(&id) else { return None };
+        let sample = self.samples[group].get(&id)?;
         let (own, all) = (volume(sample), volume(&self.boxes[&id]));
         let again = own.saturating_mul(grid.count()) > all.saturating_mul(AGAIN) / 100;
         let small = own <= grid.largest() / 8;

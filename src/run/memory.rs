@@ -45,7 +45,7 @@ impl Buffer {
     }
 
     /// Bytes that it can hold.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         8 * self.words.len()
     }
 
