@@ -13,28 +13,22 @@
 pub enum Bug {
     /// A stage computes one row too few for the stencil that reads it.
     HaloOffByOne,
-    /// `flip` mirrors about the wrong place.
-    FlipOffset,
-    /// Overlapping windows are summed in the order in which they happen to be done.
+    /// Overlapping windows are summed in another order than that of their numbers.
     SumInArrivalOrder,
-    /// The strides of two dimensions change places.
-    SwappedStrides,
     /// A ring of rows is one row too short.
     RingTooShort,
-    /// A read near the edge is not folded back inside.
-    MissingClamp,
+    /// A box that lies in several tiles is copied from the first one only.
+    OneTileOnly,
     /// `blend first` keeps the last window, and the other way round.
     FirstLastSwapped,
     /// A product that is added is rounded before.
     ProductNotFused,
     /// A NaN keeps the payload it came with.
     NanNotCanonical,
-    /// Floor division cuts toward zero.
+    /// Floor division of floats cuts toward zero.
     DivisionTruncates,
-    /// A coordinate is computed in 32 bits.
-    NarrowCoordinate,
-    /// A tile that was written over by `set` is not computed again.
-    StaleTile,
+    /// A `set` does not see what those before it wrote.
+    StaleSet,
     /// A recurrence starts one step late.
     RecurrenceStart,
     /// The elements at the end of a row that fill no whole vector are left out.
@@ -48,17 +42,14 @@ pub enum Bug {
 /// Every bug.
 pub const ALL: &[Bug] = &[
     Bug::HaloOffByOne,
-    Bug::FlipOffset,
     Bug::SumInArrivalOrder,
-    Bug::SwappedStrides,
     Bug::RingTooShort,
-    Bug::MissingClamp,
+    Bug::OneTileOnly,
     Bug::FirstLastSwapped,
     Bug::ProductNotFused,
     Bug::NanNotCanonical,
     Bug::DivisionTruncates,
-    Bug::NarrowCoordinate,
-    Bug::StaleTile,
+    Bug::StaleSet,
     Bug::RecurrenceStart,
     Bug::RowTail,
     Bug::GapWithoutInit,
@@ -70,17 +61,14 @@ impl Bug {
     pub fn name(self) -> &'static str {
         match self {
             Bug::HaloOffByOne => "halo off by one",
-            Bug::FlipOffset => "flip offset",
             Bug::SumInArrivalOrder => "sum in arrival order",
-            Bug::SwappedStrides => "swapped strides",
             Bug::RingTooShort => "ring too short",
-            Bug::MissingClamp => "missing clamp",
+            Bug::OneTileOnly => "one tile only",
             Bug::FirstLastSwapped => "first and last swapped",
             Bug::ProductNotFused => "product not fused",
             Bug::NanNotCanonical => "NaN not canonical",
             Bug::DivisionTruncates => "division truncates",
-            Bug::NarrowCoordinate => "narrow coordinate",
-            Bug::StaleTile => "stale tile",
+            Bug::StaleSet => "stale set",
             Bug::RecurrenceStart => "recurrence start",
             Bug::RowTail => "row tail",
             Bug::GapWithoutInit => "gap without init",

@@ -166,7 +166,8 @@ fn leaves(
         TargetKind::Take => (Code::E0503, format!("take {}", quoted(&obligation.what))),
         TargetKind::Table => (Code::E0504, format!("table {}", quoted(&obligation.what))),
     };
-    let own = obligation.kind == TargetKind::View && *obligation.what == *reader;
+    let computed = graph.tensors.iter().any(|tensor| *tensor.name == *reader && has_body(tensor));
+    let own = computed && obligation.kind == TargetKind::View && *obligation.what == *reader;
     let (code, name) = if own { (Code::E0703, "itself".to_owned()) } else { (code, name) };
     let at = values.single().map_or_else(|| values.to_string(), |at| at.to_string());
     let message = format!(

@@ -12,6 +12,7 @@ use super::lanes::{Val, scalar_type};
 use super::{divide, floats};
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
+use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 /// An operand: where it is, and what it is if that is known.
@@ -157,7 +158,13 @@ fn bool_binary(code: &mut Code<'_>, function: BinaryFn, a: Value, b: Value) -> V
 /// `a * b + c` with one rounding.
 pub(super) fn fma(code: &mut Code<'_>, element: Element, args: [Val; 3]) -> Val {
     let args = meet(code, element, args);
-    lift(args, |[a, b, c]| code.ins().fma(a, b, c))
+    lift(args, |[a, b, c]| {
+        if seeded::active(Bug::ProductNotFused) {
+            let product = code.ins().fmul(a, b);
+            return code.ins().fadd(product, c);
+        }
+        code.ins().fma(a, b, c)
+    })
 }
 
 /// `a` where `condition` is true, else `b`.

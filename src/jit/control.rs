@@ -10,6 +10,7 @@
 use super::emit::{Emitter, Place, Width};
 use super::lanes::{LANES, Val, register_types, scalar_type};
 use crate::loops::ir::{Block, For, If, ValueId};
+use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Type, Value};
@@ -131,7 +132,9 @@ impl Emitter<'_, '_> {
     pub(super) fn row(&mut self, looped: &For) {
         let (lo, hi) = (self.scalar(looped.lo), self.scalar(looped.hi));
         let rest = self.strip(looped, lo, hi, Width::Lanes);
-        self.strip(looped, rest, hi, Width::Scalar);
+        if !seeded::active(Bug::RowTail) {
+            self.strip(looped, rest, hi, Width::Scalar);
+        }
     }
 
     /// Does steps of a row while enough are left for one pass; gives the first that is not done.

@@ -9,6 +9,7 @@
 use super::code::Code;
 use super::half;
 use crate::graph::scalar::{BinaryFn, UnaryFn};
+use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::types::F32;
 use cranelift_codegen::ir::{InstBuilder, Value};
@@ -69,10 +70,12 @@ pub(super) fn binary(code: &mut Code<'_>, function: BinaryFn, a: Value, b: Value
         BinaryFn::FloorDiv => floor_div(code, a, b),
         BinaryFn::Rem => remainder(code, a, b),
         BinaryFn::Min => {
+            let (a, b) = sides(a, b);
             let smaller = less(code, a, b);
             code.select(smaller, a, b)
         }
         BinaryFn::Max => {
+            let (a, b) = sides(a, b);
             let larger = less(code, b, a);
             code.select(larger, a, b)
         }
@@ -88,8 +91,16 @@ pub(super) fn binary(code: &mut Code<'_>, function: BinaryFn, a: Value, b: Value
     }
 }
 
+/// The sides of `min` and `max`: of NaNs and zeros the second is kept.
+fn sides(a: Value, b: Value) -> (Value, Value) {
+    if seeded::active(Bug::NanInMinMax) { (b, a) } else { (a, b) }
+}
+
 fn floor_div(code: &mut Code<'_>, a: Value, b: Value) -> Value {
     let quotient = code.ins().fdiv(a, b);
+    if seeded::active(Bug::DivisionTruncates) {
+        return code.ins().trunc(quotient);
+    }
     code.ins().floor(quotient)
 }
 

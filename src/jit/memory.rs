@@ -11,6 +11,7 @@ use super::code::Code;
 use super::lanes::{LANES, Val};
 use super::{floats, half};
 use crate::graph::types::Element;
+use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8X16, I16X8, I32, I32X4, I64, I64X2};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 
@@ -65,6 +66,7 @@ impl Memory {
         let raw = match self.element {
             Element::Bool => val.map(|part| code.mask_to_int(part)),
             Element::F16 => val.map(|part| half::encode(code, part)),
+            Element::F32 | Element::F64 if seeded::active(Bug::NanNotCanonical) => val,
             Element::F32 | Element::F64 => val.map(|part| floats::canonical(code, part)),
             Element::U8 | Element::U16 | Element::U32 | Element::U64 => val,
             Element::I8 | Element::I16 | Element::I32 | Element::I64 => val,

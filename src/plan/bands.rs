@@ -11,6 +11,7 @@ use super::recurrence::{Steps, recurrence};
 use super::stages::Stages;
 use crate::access::footprint::Region;
 use crate::index::Interval;
+use crate::seeded::{self, Bug};
 
 /// What one task does.
 #[derive(Clone, Debug)]
@@ -71,6 +72,7 @@ pub fn task(stages: &Stages, group: &Group, boxes: &Needed, tile: Region) -> Tas
     let most = most_rows(stages, group, &task);
     for (at, rows) in most.into_iter().enumerate() {
         let (Some(slot), Some(dim)) = (&mut task.slots[at], group.members[at].stream) else { continue };
+        let rows = rows - i64::from(seeded::active(Bug::RingTooShort));
         slot.ring = ring(&slot.region, dim, rows);
     }
     task
@@ -123,7 +125,7 @@ impl<'p> Bands<'p> {
     /// From the first band on.
     pub fn new(stages: &'p Stages, group: &'p Group, task: &'p Task) -> Self {
         let next = match (&task.steps, group.stream) {
-            (Some((steps, _)), _) => steps.range.first(),
+            (Some((steps, _)), _) => steps.range.first() + i64::from(seeded::active(Bug::RecurrenceStart)),
             (None, Some(dim)) => task.tile[dim].first(),
             (None, None) => 0,
         };
@@ -188,9 +190,10 @@ impl<'p> Bands<'p> {
         let last = self.done[at].map_or(rows.last(), |done| rows.last().max(done));
         self.held[at] = Interval::trusted(rows.first(), last);
         self.done[at] = Some(last);
+        let short = i64::from(seeded::active(Bug::HaloOffByOne) && first < rows.last());
         (first <= rows.last()).then(|| {
             let mut region = slot.region.clone();
-            region[dim] = Interval::trusted(first, rows.last());
+            region[dim] = Interval::trusted(first, rows.last() - short);
             region
         })
     }

@@ -27,12 +27,19 @@ pub struct Peak {
     pub scratch_bytes: u64,
 }
 
+impl Peak {
+    /// Bytes of tiles and of workers.
+    pub fn bytes(&self) -> u64 {
+        self.tile_bytes.saturating_add(self.scratch_bytes)
+    }
+}
+
 /// Tasks that the plan walks through one by one.
 const WALKED: u128 = 4096;
 
 /// The peak of a request that `threads` workers run.
 pub fn peak(division: &Division, threads: usize) -> Peak {
-    let tasks: u128 = division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
+    let tasks = division.tiles();
     let scratch = division.groups.iter().map(|group| scratch(division, group)).max().unwrap_or(0);
     let workers = u64::try_from(tasks.min(threads as u128)).unwrap_or(1);
     let (tiles, tile_bytes) = match division.groups.len() {

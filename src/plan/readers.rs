@@ -37,6 +37,11 @@ pub struct Readers {
 const FEW: i64 = 32;
 
 impl Division {
+    /// Tiles of all groups.
+    pub fn tiles(&self) -> u128 {
+        self.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add)
+    }
+
     /// What the task of a tile may need of every member of its group, each dimension for itself.
     pub fn ranges(&self, group: usize, number: &[i64]) -> Vec<Region> {
         let group = &self.groups[group];

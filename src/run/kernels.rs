@@ -6,7 +6,9 @@ use crate::jit::{self, JitOptions, Module};
 use crate::loops::lower::{Lowered, lower};
 use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The code of one stage.
 pub struct Kernel {
@@ -14,6 +16,44 @@ pub struct Kernel {
     pub lowered: Lowered,
     /// The code; the kernel is its only one.
     pub module: Module,
+    /// How much of it a call may do.
+    pub pace: Pace,
+}
+
+/// How many elements of a stage take some milliseconds, as far as is known.
+#[derive(Debug)]
+pub struct Pace {
+    elements: AtomicU64,
+}
+
+/// What one call may take, about.
+const CALL: Duration = Duration::from_millis(5);
+/// Elements of the first call, before anything is known.
+const FIRST_CALL: u64 = 512;
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace { elements: AtomicU64::new(FIRST_CALL) }
+    }
+}
+
+impl Pace {
+    /// Elements that one call may compute.
+    pub fn elements(&self) -> u64 {
+        self.elements.load(Ordering::Relaxed)
+    }
+
+    /// Calls, and takes note of how long it took.
+    pub fn timed(&self, elements: u128, call: impl FnOnce()) {
+        let start = Instant::now();
+        call();
+        self.took(elements, start.elapsed());
+    }
+
+    fn took(&self, elements: u128, time: Duration) {
+        let allowed = elements.saturating_mul(CALL.as_nanos()) / time.as_nanos().max(1);
+        self.elements.store(allowed.clamp(1, 1 << 40) as u64, Ordering::Relaxed);
+    }
 }
 
 /// The code of the stages of a script.
@@ -47,5 +87,19 @@ fn compile(stages: &Stages, id: TensorId) -> Result<Kernel> {
         let name = quoted(&stages.tensor(id).name);
         Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
     })?;
-    Ok(Kernel { lowered, module })
+    Ok(Kernel { lowered, module, pace: Pace::default() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_may_compute_what_takes_five_milliseconds() {
+        let pace = Pace::default();
+        for (elements, micros, expect) in [(1000, 1000, 5000), (1, 1_000_000, 1), (1 << 50, 0, 1 << 40)] {
+            pace.took(elements, Duration::from_micros(micros));
+            assert_eq!(pace.elements(), expect);
+        }
+    }
 }

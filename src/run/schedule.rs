@@ -18,9 +18,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 /// Runs every task of a request; tiles of the result go to `out`. `progress` hears how many elements were added.
 pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
     let schedule = Schedule { work, out, threads, progress, state: Mutex::default(), wake: Condvar::new() };
-    let tasks: u128 =
-        work.division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
-    let workers = tasks.min(threads as u128) as usize;
+    let workers = work.division.tiles().min(threads as u128) as usize;
     if workers <= 1 {
         schedule.worker(0);
     } else {

@@ -1,86 +1,132 @@
-//! A large result -> slabs: boxes of rows, in row-major order, that are made and handed on one after the other.
+//! A box -> slabs that are made one after the other, in row-major order.
 //!
 //! ```text
-//! 3 × 100 × 100 in slabs of 2,000 elements      0, 0..20 · 0, 20..40 · … · 2, 80..100
+//! u8[0:100000, 0:100000]   ->   671 rows, 671 rows, …, 21 rows: 64 MB at a time
 //! ```
+//!
+//! The outermost dimensions are cut to one coordinate, the next one into runs, the inner ones are whole.
 
 use crate::access::footprint::Region;
 use crate::index::Interval;
-use crate::plan::grid::Grid;
+use crate::plan::grid::volume;
 
-/// Bytes of a slab, at the most, unless one row has more.
-pub const SLAB: u64 = 64 << 20;
-
-/// The slabs of a box: the outermost dimensions are cut to one, the next into runs, the inner ones are whole.
+/// How a result is cut.
 #[derive(Clone, Debug)]
-pub struct Slabs {
-    grid: Grid,
-    /// The dimension that is cut into runs.
-    cut: usize,
+pub struct Cutting {
+    region: Region,
+    /// Bytes of an element.
+    pub element: u64,
+    /// The dimension that is cut into runs, if one is.
+    dim: Option<usize>,
+    /// Its coordinates in a slab.
+    run: i64,
 }
 
-impl Slabs {
-    /// Cuts a bounded box of elements of that many bytes.
-    pub fn new(region: &Region, element: u64) -> Self {
-        let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
-        let (mut inner, mut dim) = (element.max(1), region.len());
-        while dim > 1 && inner.saturating_mul(len(dim - 1) as u64) <= SLAB {
+impl Cutting {
+    /// Cuts a box of elements of that many bytes into slabs of at most `most` bytes, or of one element.
+    pub fn new(region: &Region, element: u64, most: u64) -> Cutting {
+        let len = |dim: usize| region[dim].len().unwrap_or(1).max(1) as u64;
+        let (mut dim, mut inner) = (region.len(), element);
+        while dim > 0 && inner.saturating_mul(len(dim - 1)) <= most {
             dim -= 1;
-            inner *= len(dim) as u64;
+            inner *= len(dim);
         }
-        let cut = dim.saturating_sub(1);
-        let run = ((SLAB / inner).max(1) as i64).min(region.get(cut).map_or(1, |_| len(cut)));
-        let size = |dim: usize| match dim.cmp(&cut) {
-            std::cmp::Ordering::Less => 1,
-            std::cmp::Ordering::Equal => run,
-            std::cmp::Ordering::Greater => len(dim),
-        };
-        let origin = region.iter().map(|range| range.first()).collect();
-        let shape = (0..region.len()).map(size).collect();
-        Slabs { grid: Grid::new(region.clone(), origin, shape), cut }
+        let run = (most / inner.max(1)).max(1) as i64;
+        Cutting { region: region.clone(), element, dim: dim.checked_sub(1), run }
     }
 
-    /// One after the other.
-    pub fn iter(&self) -> impl Iterator<Item = Region> {
-        (0..self.grid.count()).map(|place| self.grid.tile(&self.grid.number(place)))
+    /// The slab that begins at these coordinates of the dimensions that are cut.
+    fn slab(&self, at: &[i64]) -> Region {
+        let mut slab = self.region.clone();
+        if let Some(cut) = self.dim {
+            (0..cut).for_each(|dim| slab[dim] = Interval::trusted(at[dim], at[dim]));
+            let last = (at[cut] + self.run - 1).min(self.region[cut].last());
+            slab[cut] = Interval::trusted(at[cut], last);
+        }
+        slab
     }
 
-    /// The first, which is as large as any.
+    fn start(&self) -> Vec<i64> {
+        self.region.iter().map(|range| range.first()).collect()
+    }
+
+    /// The first slab, which is as large as any.
     pub fn first(&self) -> Region {
-        self.grid.tile(&self.grid.number(0))
+        self.slab(&self.start())
     }
 
-    /// The last, which may be smaller.
+    /// Runs that the cut dimension is cut into.
+    fn runs(&self) -> i64 {
+        self.dim.map_or(1, |cut| (self.region[cut].len().unwrap_or(1).max(1) - 1) / self.run + 1)
+    }
+
+    /// The last slab, which may be smaller.
     pub fn last(&self) -> Region {
-        self.grid.tile(&self.grid.number(self.grid.count().saturating_sub(1)))
+        let mut at: Vec<i64> = self.region.iter().map(|range| range.last()).collect();
+        if let Some(cut) = self.dim {
+            at[cut] = self.region[cut].first() + (self.runs() - 1) * self.run;
+        }
+        self.slab(&at)
     }
 
-    /// The sum over all slabs of something that each has `full` of, but the last of every run `rest`.
-    pub fn sum(&self, full: u64, rest: u64) -> u64 {
-        let counts = self.grid.numbers.iter().map(|numbers: &Interval| numbers.len().unwrap_or(0) as u64);
-        let counts: Vec<u64> = counts.collect();
-        let outer: u64 = counts[..self.cut].iter().fold(1, |n, count| n.saturating_mul(*count));
-        let runs = counts.get(self.cut).copied().unwrap_or(1);
-        outer.saturating_mul(full.saturating_mul(runs.saturating_sub(1)).saturating_add(rest))
+    /// Bytes of the largest slab.
+    pub fn largest(&self) -> u64 {
+        volume(&self.first()) as u64 * self.element
+    }
+
+    /// What all slabs have together if one has `first` and the last of every run has `last`.
+    pub fn total(&self, first: u128, last: u128) -> u128 {
+        let each = first.saturating_mul(self.runs() as u128 - 1).saturating_add(last);
+        each.saturating_mul(self.dim.map_or(1, |cut| volume(&self.region[..cut])))
+    }
+
+    /// All slabs, in order.
+    pub fn slabs(&self) -> impl Iterator<Item = Region> {
+        let mut next = Some(self.start());
+        std::iter::from_fn(move || {
+            let at = next.take()?;
+            next = self.after(at.clone());
+            Some(self.slab(&at))
+        })
+    }
+
+    /// Where the slab after the one that begins `at` begins.
+    fn after(&self, mut at: Vec<i64>) -> Option<Vec<i64>> {
+        let mut dim = self.dim?;
+        at[dim] += self.run;
+        while at[dim] > self.region[dim].last() {
+            at[dim] = self.region[dim].first();
+            dim = dim.checked_sub(1)?;
+            at[dim] += 1;
+        }
+        Some(at)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::grid::volume;
+
+    #[track_caller]
+    fn check(sizes: &[i64], element: u64, expect: &[&[i64]]) {
+        let region: Region = sizes.iter().map(|size| Interval::trusted(5, 4 + size)).collect();
+        let cutting = Cutting::new(&region, element, 64 << 20);
+        let slabs: Vec<Region> = cutting.slabs().collect();
+        let shapes: Vec<Vec<i64>> =
+            slabs.iter().map(|slab| slab.iter().map(|range| range.len().unwrap_or(0)).collect()).collect();
+        assert_eq!(shapes, expect);
+        assert_eq!((&slabs[0], slabs.last()), (&cutting.first(), Some(&cutting.last())));
+        let volumes: u128 = slabs.iter().map(|slab| volume(slab)).sum();
+        assert_eq!(volumes, volume(&region));
+        assert_eq!(cutting.total(1, 1), slabs.len() as u128);
+    }
 
     #[test]
-    fn slabs_follow_one_another() {
-        let range = |n| Interval::new(0, n).expect("a range");
-        let region = vec![range(3), range(100_000), range(1000)];
-        let slabs = Slabs::new(&region, 4);
-        let all: Vec<Region> = slabs.iter().collect();
-        assert_eq!(all.iter().map(|slab| volume(slab)).sum::<u128>(), volume(&region));
-        assert!(all.iter().all(|slab| volume(slab) * 4 <= SLAB.into()));
-        assert_eq!((all[0].clone(), all[all.len() - 1].clone()), (slabs.first(), slabs.last()));
-        assert_eq!(slabs.sum(1, 1), all.len() as u64);
-        let starts: Vec<(i64, i64)> = all.iter().map(|slab| (slab[0].first(), slab[1].first())).collect();
-        assert!(starts.is_sorted());
+    fn results_are_cut_where_they_become_too_large() {
+        check(&[], 8, &[&[]]);
+        check(&[10, 10], 4, &[&[10, 10]]);
+        check(&[5, 1 << 25], 1, &[&[2, 1 << 25], &[2, 1 << 25], &[1, 1 << 25]]);
+        check(&[2, (1 << 26) + 1], 1, &[&[1, 1 << 26], &[1, 1], &[1, 1 << 26], &[1, 1]]);
+        check(&[2, 3, 1 << 23], 4, &[&[1, 2, 1 << 23], &[1, 1, 1 << 23], &[1, 2, 1 << 23], &[1, 1, 1 << 23]]);
     }
 }

@@ -13,29 +13,21 @@ use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The numbers of a plan: `slab` is the first of several pieces, if there are several, and `output` the bytes of one.
-pub fn plan(division: &Division, slab: Option<&Division>, held: Peak, output: u64) -> Plan {
+/// The numbers of a plan: `slab` is the first of several pieces or all of it, `output` the bytes of that piece.
+pub fn plan(division: &Division, slab: &Division, tiles: u128, held: Peak, output: u64) -> Plan {
     let middles: Vec<Task> = division.groups.iter().map(|group| middle(division, group)).collect();
     let inputs = inputs(division);
     Plan {
         windows: touched(division),
-        tiles: tiles(division),
+        tiles: u64::try_from(tiles).unwrap_or(u64::MAX),
         live_peak: held.tiles,
-        bytes_peak: [held.tile_bytes, held.scratch_bytes, output, inputs]
-            .into_iter()
-            .fold(0, u64::saturating_add),
+        bytes_peak: held.bytes().saturating_add(output).saturating_add(inputs),
         elements: elements(division),
         recompute_factor: recompute(division, &middles),
         kernels: kernels(division),
-        rings: rings(slab.unwrap_or(division)),
+        rings: rings(slab),
         notes: notes(division, &middles, inputs),
     }
-}
-
-/// Tiles of all groups.
-pub fn tiles(division: &Division) -> u64 {
-    let tiles = division.groups.iter().map(|group| group.grid.count()).fold(0, u128::saturating_add);
-    u64::try_from(tiles).unwrap_or(u64::MAX)
 }
 
 fn middle(division: &Division, group: &Group) -> Task {

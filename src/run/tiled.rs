@@ -11,7 +11,7 @@ use super::kernels::{Kernel, Kernels};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Memory, Place};
 use super::schedule;
-use super::slabs::{SLAB, Slabs};
+use super::slabs::Cutting;
 use super::stats::{Bytes, Plan, Stats, Tiles};
 use super::summary;
 use super::vars::Vars;
@@ -28,13 +28,16 @@ use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::inline::inline_sparse;
-use crate::plan::peak::{Peak, peak};
+use crate::plan::peak::peak;
 use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
+use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Bytes of a slab, at the most.
+const SLAB: u64 = 64 << 20;
 /// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
 const PIECE: u64 = 1 << 30;
 
@@ -90,27 +93,20 @@ impl Backend for Tiled {
         };
         let division = asked.divide(&asked.region, &job.limits)?;
         let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
-        let slabs = if whole { None } else { Some(Slabs::new(&asked.region, job.view.element.bytes())) };
-        let first = slabs.as_ref().map(|slabs| asked.divide(&slabs.first(), &job.limits)).transpose()?;
-        let last = slabs.as_ref().map(|slabs| asked.divide(&slabs.last(), &job.limits)).transpose()?;
-        let held = peak(first.as_ref().unwrap_or(&division), job.limits.threads);
-        let output =
-            slabs.as_ref().map_or(bytes, |slabs| volume(&slabs.first()) as u64 * job.view.element.bytes());
-        let mut plan = summary::plan(&division, first.as_ref(), held, output);
-        if let (Some(slabs), Some(first), Some(last)) = (&slabs, &first, &last) {
-            plan.tiles = slabs.sum(summary::tiles(first), summary::tiles(last));
-        }
-        Ok(Box::new(Reading {
-            common: self.shared.clone(),
-            job,
-            asked,
-            division,
-            held,
-            slabs,
-            output,
-            plan,
-            bytes,
-        }))
+        let cutting = (!whole).then(|| Cutting::new(&asked.region, job.view.element.bytes(), SLAB));
+        let first = match &cutting {
+            None => None,
+            Some(cutting) => Some(asked.divide(&cutting.first(), &job.limits)?),
+        };
+        let one = first.as_ref().unwrap_or(&division);
+        let held = peak(one, job.limits.threads);
+        let tiles = match &cutting {
+            None => one.tiles(),
+            Some(cutting) => cutting.total(one.tiles(), asked.divide(&cutting.last(), &job.limits)?.tiles()),
+        };
+        let largest = cutting.as_ref().map_or(bytes, |cutting| cutting.largest());
+        let plan = summary::plan(&division, one, tiles, held, largest);
+        Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, cutting, plan, bytes }))
     }
 }
 
@@ -128,6 +124,21 @@ impl Asked {
     fn cost(&self, limits: &Limits) -> Result<u128> {
         let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).map_err(failed)?;
         Ok(boxes.values().map(|region| volume(region)).fold(0, u128::saturating_add))
+    }
+
+    /// The other one, if it takes less.
+    fn cheaper(self, other: Option<Asked>, limits: &Limits) -> Asked {
+        match other {
+            Some(other) if other.cost(limits).ok() < self.cost(limits).ok().or(Some(u128::MAX)) => other,
+            _ => self,
+        }
+    }
+
+    fn is_far_less(&self, other: &Asked, limits: &Limits) -> bool {
+        match (self.cost(limits), other.cost(limits)) {
+            (Ok(own), Ok(other)) => other / FAR_LESS > own,
+            (own, other) => own.is_ok() && other.is_err(),
+        }
     }
 
     /// The same, with sources computed where they are read that are read at few of their elements.
@@ -150,7 +161,7 @@ impl Asked {
                 (Arc::new(stages), target)
             }
         };
-        let asked = Asked { stages, target, region: self.region.clone(), apart: None };
+        let asked = Asked { stages, target, region: self.region.clone(), apart: self.apart.clone() };
         let stages = inline_sparse(&asked.stages, &asked.request(&asked.region, limits))?;
         Some(Asked { stages: Arc::new(stages), ..asked })
     }
@@ -191,16 +202,13 @@ impl Common {
     /// What a view asks for, of the stages that need less for it.
     fn best(&self, view: &View, limits: &Limits) -> Result<Asked> {
         let plain = Common::asked(&self.stages, view);
-        if let Some(inlined) = plain.inlined(limits) {
-            return Ok(inlined);
-        }
+        let inlined = plain.inlined(limits);
+        let plain = plain.cheaper(inlined, limits);
         let Some(apart) = self.apart(view.base) else { return Ok(plain) };
-        let split = Common::asked(&apart.stages, view);
-        let dear = match (plain.cost(limits), split.cost(limits)) {
-            (Ok(plain), Ok(split)) => plain / FAR_LESS > split,
-            (plain, split) => plain.is_err() && split.is_ok(),
-        };
-        Ok(if dear { Asked { apart: Some(apart), ..split } } else { plain })
+        let split = Asked { apart: Some(apart.clone()), ..Common::asked(&apart.stages, view) };
+        let inlined = split.inlined(limits);
+        let split = split.cheaper(inlined, limits);
+        Ok(if split.is_far_less(&plain, limits) { split } else { plain })
     }
 
     /// A view that only cuts is a box of its tensor; any other becomes a stage of its own.
@@ -238,26 +246,28 @@ impl Common {
             let (stages, target) =
                 self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
             let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
-            let mut data = vec![0; volume(&asked.region) as usize * element.bytes() as usize];
+            let bytes = volume(&asked.region).saturating_mul(element.bytes().into());
+            if limits.memory.is_some_and(|limit| bytes > limit.into()) {
+                let name = quoted(&set.target.name);
+                let limit = limits.memory.unwrap_or_default();
+                let message = format!("this `set` of {name} writes {bytes} bytes, but the limit is {limit}");
+                return Diagnostic::new(Code::E1005, message)
+                    .at(set.span, "")
+                    .help("write less, or raise `--memory`")
+                    .err();
+            }
+            let mut buffer = Buffer::new(bytes)?;
+            let data = &mut buffer.bytes_mut()[..bytes as usize];
             if !data.is_empty() {
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
-                self.compute(
-                    &self.kernels,
-                    &division,
-                    world,
-                    &vars,
-                    control,
-                    limits,
-                    &ledger,
-                    &mut data,
-                    &|_| {},
-                )?;
+                let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
+                self.compute(&self.kernels, &division, world, seen, control, limits, &ledger, data, &|_| {})?;
             }
-            self.write(&mut vars, &set.target, &data)?;
+            self.write(&mut vars, &set.target, data, control)?;
         }
         for write in &world.writes {
-            self.write(&mut vars, &write.target, &write.data.data)?;
+            self.write(&mut vars, &write.target, &write.data.data, control)?;
         }
         let vars = Arc::new(vars);
         *known = Some((world.generation, vars.clone()));
@@ -265,11 +275,18 @@ impl Common {
     }
 
     /// Writes elements through a view.
-    fn write(&self, vars: &mut Vars, target: &View, data: &[u8]) -> Result<()> {
+    fn write(&self, vars: &mut Vars, target: &View, data: &[u8], control: &Control<'_>) -> Result<()> {
+        if let Some(region) = cut(target) {
+            return vars.write_box(&self.stages.graph, target.base, &region, data, control);
+        }
         let region: Region = target.domain().dims().iter().map(|dim| dim.interval).collect();
         let mut elements = data.chunks_exact(target.element.bytes() as usize);
-        let mut failed = None;
+        let (mut failed, mut count) = (None, 0u64);
         each(&region, |coords| {
+            count += 1;
+            if count.is_multiple_of(1 << 14) && failed.is_none() {
+                failed = control.check().err();
+            }
             let (Some(element), true) = (elements.next(), failed.is_none()) else { return };
             match follow(target, coords) {
                 Ok(Target::Base(base)) => {
@@ -347,10 +364,8 @@ struct Reading {
     job: Job,
     asked: Asked,
     division: Division,
-    held: Peak,
-    slabs: Option<Slabs>,
-    /// Bytes of the result, or of one slab of it.
-    output: u64,
+    /// How a large result is made in slabs.
+    cutting: Option<Cutting>,
     plan: Plan,
     bytes: u64,
 }
@@ -387,12 +402,14 @@ impl Planned for Reading {
         };
         let inputs = summary::inputs(&self.division);
         ledger.hold(inputs);
-        let done = match sink.memory() {
+        let memory = sink.memory();
+        let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
+        let done = match memory {
             _ if total == 0 => Ok(()),
             Some(memory) => {
-                ledger.hold(self.output);
+                ledger.hold(self.bytes);
                 let done = compute(&self.division, memory);
-                ledger.release(self.output);
+                ledger.release(self.bytes);
                 done
             }
             None => self.stream(sink, &ledger, &compute),
@@ -400,11 +417,26 @@ impl Planned for Reading {
         ledger.release(inputs);
         debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
         done?;
-        Ok(self.stats(&ledger.counts()))
+        Ok(self.stats(&ledger.counts(), planned))
     }
 }
 
 impl Reading {
+    /// Tiles and bytes at the peak, as planned.
+    fn planned(&self) -> (u64, u64) {
+        (self.plan.live_peak, self.plan.bytes_peak)
+    }
+
+    /// The same where the result goes to memory that is there: a large one is made in one piece, too.
+    fn in_memory(&self) -> (u64, u64) {
+        if self.cutting.is_none() {
+            return self.planned();
+        }
+        let held = peak(&self.division, self.job.limits.threads);
+        let inputs = summary::inputs(&self.division);
+        (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
+    }
+
     /// Hands the result on in one piece, or slab by slab.
     fn stream(
         &self,
@@ -412,8 +444,7 @@ impl Reading {
         ledger: &Ledger,
         compute: &dyn Fn(&Division, &mut [u8]) -> Result<()>,
     ) -> Result<()> {
-        let element = self.job.view.element.bytes();
-        let Some(slabs) = &self.slabs else {
+        let Some(cutting) = &self.cutting else {
             let mut buffer = Buffer::new(self.bytes.into())?;
             ledger.hold(self.bytes);
             let data = &mut buffer.bytes_mut()[..self.bytes as usize];
@@ -422,8 +453,8 @@ impl Reading {
             return done;
         };
         let mut buffer = Buffer::default();
-        for region in slabs.iter() {
-            let bytes = volume(&region) as u64 * element;
+        for region in cutting.slabs() {
+            let bytes = volume(&region) as u64 * cutting.element;
             buffer.resize(bytes.into())?;
             let division = self.asked.divide(&region, &self.job.limits)?;
             ledger.hold(bytes);
@@ -435,17 +466,17 @@ impl Reading {
         Ok(())
     }
 
-    fn stats(&self, counts: &Counts) -> Stats {
+    fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {
         Stats {
             windows: self.plan.windows.clone(),
             tiles: Tiles {
                 computed: counts.made,
                 freed: counts.freed,
                 live_peak: counts.tiles_peak,
-                live_peak_planned: self.held.tiles,
+                live_peak_planned: tiles,
                 live_end: counts.made - counts.freed,
             },
-            bytes: Bytes { peak: counts.bytes_peak, peak_planned: self.plan.bytes_peak, output: self.bytes },
+            bytes: Bytes { peak: counts.bytes_peak, peak_planned: bytes, output: self.bytes },
             threads: self.job.limits.threads as u64,
             engine: "jit",
             vector_bits: 128,

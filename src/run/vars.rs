@@ -4,7 +4,8 @@
 //! var m: f32[y: inf, x: inf] = 0      set m[10:12, 0:3] = 1      one tile, the rest is 0
 //! ```
 
-use super::memory::{Buffer, Place, copy, fill, meet};
+use super::job::Control;
+use super::memory::{Buffer, Memory, Place, copy, fill, meet};
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
 use crate::graph::body::TensorId;
@@ -63,26 +64,57 @@ impl Vars {
         });
     }
 
+    /// The tile with that number, made if it is not there.
+    fn tile(&mut self, graph: &Graph, var: TensorId, number: &[i64]) -> Result<&mut Buffer> {
+        let tensor = graph.tensor(var);
+        let bytes = tensor.element.bytes() as usize;
+        match self.tiles.entry((var, number.to_vec())) {
+            Entry::Occupied(entry) => Ok(entry.into_mut()),
+            Entry::Vacant(entry) => {
+                let held = whole(number);
+                let mut tile = Buffer::new(volume(&held) * bytes as u128)?;
+                if let TensorKind::Var(value) = &tensor.kind {
+                    let value = element_bytes(tensor.element, *value);
+                    fill(&Place::dense(tile.memory_mut(), &held, bytes), &held, &value);
+                }
+                Ok(entry.insert(tile))
+            }
+        }
+    }
+
     /// Writes one element.
     pub fn write(&mut self, graph: &Graph, var: TensorId, coords: &[i64], element: &[u8]) -> Result<()> {
         let point: Region = coords.iter().map(|at| Interval::trusted(*at, *at)).collect();
         let number: Vec<i64> = grid(&point).numbers.iter().map(|range| range.first()).collect();
-        let held = whole(&number);
-        let tensor = graph.tensor(var);
-        if let (TensorKind::Var(value), Entry::Vacant(entry)) =
-            (&tensor.kind, self.tiles.entry((var, number.clone())))
-        {
-            let mut tile = Buffer::new(volume(&held) * element.len() as u128)?;
-            fill(
-                &Place::dense(tile.memory_mut(), &held, element.len()),
-                &held,
-                &element_bytes(tensor.element, *value),
-            );
-            entry.insert(tile);
-        }
-        if let Some(tile) = self.tiles.get_mut(&(var, number)) {
-            fill(&Place::dense(tile.memory_mut(), &held, element.len()), &point, element);
-        }
+        let tile = self.tile(graph, var, &number)?;
+        fill(&Place::dense(tile.memory_mut(), &whole(&number), element.len()), &point, element);
         Ok(())
+    }
+
+    /// Writes a box of elements, row-major.
+    pub fn write_box(
+        &mut self,
+        graph: &Graph,
+        var: TensorId,
+        region: &[Interval],
+        data: &[u8],
+        control: &Control<'_>,
+    ) -> Result<()> {
+        let bytes = graph.tensor(var).element.bytes() as usize;
+        let from = Place::dense(Memory::of(data), region, bytes);
+        let mut failed = None;
+        each(&grid(region).numbers, |number| {
+            if failed.is_some() {
+                return;
+            }
+            let held = whole(number);
+            let Some(both) = meet(&held, region) else { return };
+            let tile = control.check().and_then(|()| self.tile(graph, var, number));
+            match tile {
+                Ok(tile) => copy(&from, &Place::dense(tile.memory_mut(), &held, bytes), &both),
+                Err(why) => failed = Some(why),
+            }
+        });
+        failed.map_or(Ok(()), Err)
     }
 }

@@ -4,6 +4,7 @@ use super::job::{Control, HostCall, World, call_host};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place, call, copy, fill, meet};
+use super::slabs::Cutting;
 use super::vars::{Vars, element_bytes};
 use crate::access::footprint::{Region, windows};
 use crate::diagnostic::Result;
@@ -17,6 +18,7 @@ use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role};
 use crate::plan::peak::held_bytes;
 use crate::plan::readers::{Division, each};
+use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -114,12 +116,12 @@ impl<'r> Work<'r> {
             self.members(group, &band, tiles, &held)?;
             match (&task.steps, &held.own) {
                 (Some(_), Some(own)) => {
-                    self.stage(group, group.target, &band.target, &held, own);
+                    self.stage(group, group.target, &band.target, &held, own)?;
                     if let Some(part) = meet(&band.target, &task.tile) {
                         copy(own, out, &part);
                     }
                 }
-                _ => self.stage(group, group.target, &band.target, &held, out),
+                _ => self.stage(group, group.target, &band.target, &held, out)?,
             }
         }
         Ok(())
@@ -194,28 +196,36 @@ impl<'r> Work<'r> {
                 }
                 Role::Gather(_) if held.in_tile[at] => {}
                 Role::Gather(other) => gather(tiles.get(&other), region, place),
-                Role::Compute => {
-                    self.stage(group, member.tensor, region, held, place);
-                    self.control.check()?;
-                }
+                Role::Compute => self.stage(group, member.tensor, region, held, place)?,
             }
         }
         Ok(())
     }
 
-    /// Computes a box of a stage.
-    fn stage(&self, group: &Group, id: TensorId, region: &Region, held: &Held<'_>, out: &Place<'_>) {
+    /// Computes a box of a stage, in parts that take so little time that a run can be stopped soon.
+    fn stage(
+        &self,
+        group: &Group,
+        id: TensorId,
+        region: &Region,
+        held: &Held<'_>,
+        out: &Place<'_>,
+    ) -> Result<()> {
         self.ledger.computed(id, volume(region));
         let kernel = &self.kernels[&id];
         let mut places: Vec<Place<'_>> =
             kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held)).collect();
         places.push(out.clone());
-        match &self.division.stages.tensor(id).kind {
-            TensorKind::Windowed(windowed) => self.windows(id, windowed, region, kernel, &places),
-            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-                call(&kernel.module, &kernel.lowered, region, &[], &places);
-            }
+        for part in Cutting::new(region, 1, kernel.pace.elements()).slabs() {
+            self.control.check()?;
+            kernel.pace.timed(volume(&part), || match &self.division.stages.tensor(id).kind {
+                TensorKind::Windowed(windowed) => self.windows(id, windowed, &part, kernel, &places),
+                TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+                    call(&kernel.module, &kernel.lowered, &part, &[], &places);
+                }
+            });
         }
+        Ok(())
     }
 
     fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
@@ -243,7 +253,11 @@ impl<'r> Work<'r> {
     ) {
         let tensor = self.division.stages.tensor(id);
         let out = places.last().expect("a kernel writes");
-        fill(out, region, &element_bytes(tensor.element, windowed.blend.init));
+        let mut init = element_bytes(tensor.element, windowed.blend.init);
+        if seeded::active(Bug::GapWithoutInit) {
+            init.fill(0);
+        }
+        fill(out, region, &init);
         let Ok(numbers) = windows(tensor, windowed, region) else { return };
         let blend = |number: &[i64]| {
             let ranges =
@@ -253,19 +267,20 @@ impl<'r> Work<'r> {
                 call(&kernel.module, &kernel.lowered, &part, number, places);
             }
         };
-        match windowed.blend.kind {
+        let backwards = match windowed.blend.kind {
             // Each overwrites those before, so the first comes last.
-            BlendKind::First => {
-                let back: Region = numbers.iter().map(|range| range.neg()).collect();
-                each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
+            BlendKind::First => !seeded::active(Bug::FirstLastSwapped),
+            BlendKind::Last => seeded::active(Bug::FirstLastSwapped),
+            BlendKind::Sum => seeded::active(Bug::SumInArrivalOrder),
+            BlendKind::Product | BlendKind::Min | BlendKind::Max | BlendKind::Mean | BlendKind::Custom(_) => {
+                false
             }
-            BlendKind::Sum
-            | BlendKind::Product
-            | BlendKind::Min
-            | BlendKind::Max
-            | BlendKind::Last
-            | BlendKind::Mean
-            | BlendKind::Custom(_) => each(&numbers, blend),
+        };
+        if backwards {
+            let back: Region = numbers.iter().map(|range| range.neg()).collect();
+            each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
+        } else {
+            each(&numbers, blend);
         }
     }
 
@@ -327,7 +342,8 @@ fn whole<'t>(tiles: Option<&'t Vec<Arc<Tile>>>, region: &[Interval]) -> Option<&
 
 /// Copies a box together from tiles.
 fn gather(tiles: Option<&Vec<Arc<Tile>>>, region: &Region, to: &Place<'_>) {
-    for tile in tiles.into_iter().flatten() {
+    let most = if seeded::active(Bug::OneTileOnly) { 1 } else { usize::MAX };
+    for tile in tiles.into_iter().flatten().take(most) {
         if let Some(part) = meet(&tile.region, region) {
             copy(&Place::dense(tile.buffer.memory(), &tile.region, to.bytes), to, &part);
         }

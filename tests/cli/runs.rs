@@ -162,7 +162,7 @@ fn statistics_are_told_and_written() {
     ] {
         assert!(!stats[group][field].is_null(), "{group}.{field} is missing in {stats}");
     }
-    assert!(stats["vector_bits"].is_u64());
+    assert!(stats["vector_bits"].is_u64() && stats["computed"].is_object());
     let trace = json(&folder.read("t.json"));
     assert_eq!(trace["traceEvents"][0]["ph"], "X", "{trace}");
 }

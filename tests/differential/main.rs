@@ -31,7 +31,7 @@ mod reads;
 mod rng;
 mod runner;
 mod scope;
-#[cfg(feature = "seeded-bugs")]
+#[cfg(all(feature = "seeded-bugs", feature = "jit"))]
 mod seeded;
 mod shrink;
 mod slices;

@@ -1,0 +1,264 @@
+//! Work is counted: what a read computes, holds and gives back is what its plan says, and no more than it needs.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![cfg(feature = "jit")]
+
+use itp::Engine;
+use itp::diagnostic::{Code, Result};
+use itp::engine::Builder;
+use itp::run::Kind;
+use itp::run::job::Sink;
+use itp::run::stats::Stats;
+use ndarray::Array2;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+const CHAIN: &str = "
+tensor a: f32[y: inf, x: inf] = rand(y, x)
+tensor b: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in -2..=2) a[y + dy, x + dx]
+tensor c: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in -2..=2) b[y + dy, x + dx]
+tensor d: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in -2..=2) c[y + dy, x + dx]
+";
+
+/// Windows of a host function, read by two tensors.
+const HOST: &str = r#"
+tensor a: f32[y: inf, x: inf] = y + 2 * x
+tensor h: f32[y: inf, x: inf] window [8, 8] stride [6, 6] take s = a window [8, 8] stride [6, 6] blend sum = extern "host"(s)
+tensor up: f32[y: inf, x: inf] = h[y, x] + h[y + 1, x]
+tensor both: f32[y: inf, x: inf] = up[y, x] + h[y - 3, x]
+"#;
+
+fn jit(threads: usize, tile: &[i64]) -> Builder {
+    let builder = Engine::builder().kind(Kind::Jit).threads(threads);
+    if tile.is_empty() { builder } else { builder.tile(tile.iter().copied()) }
+}
+
+fn compiled(builder: Builder, script: &str) -> Engine {
+    builder.compile(script).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn read(engine: &Engine, slice: &str) -> (Vec<u8>, Stats) {
+    let prepared = engine.prepare(slice).unwrap_or_else(|error| panic!("{error}"));
+    let (array, stats) = prepared.read_array().unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(stats.tiles.computed, prepared.plan().tiles, "{slice}");
+    (array.data, stats)
+}
+
+fn elements(stats: &Stats, name: &str) -> u64 {
+    stats.computed.iter().find(|(known, _)| &**known == name).map_or(0, |(_, count)| *count)
+}
+
+/// The windows that a host function was called for, and how often.
+type Calls = Arc<Mutex<BTreeMap<Vec<i64>, u64>>>;
+
+/// An engine whose host function doubles; it fails for the window `bad`.
+fn hosted(builder: Builder, bad: Option<[i64; 2]>) -> (Engine, Calls) {
+    let (calls, mut engine) = (Calls::default(), compiled(builder, HOST));
+    let seen = calls.clone();
+    engine.register("host", move |call| {
+        *seen.lock().unwrap().entry(call.window.to_vec()).or_default() += 1;
+        let window: Array2<f32> =
+            call.take::<f32>(0)?.into_dimensionality().map_err(|why| why.to_string())?;
+        if bad.is_some_and(|bad| bad == call.window) { Err("no more".to_owned()) } else { Ok(window * 2.0) }
+    });
+    (engine, calls)
+}
+
+#[test]
+fn one_element_computes_only_its_cone() {
+    let (_, stats) = read(&compiled(jit(1, &[]), CHAIN), "d[7, -3]");
+    for (name, side) in [("a", 13), ("b", 9), ("c", 5), ("d", 1)] {
+        assert!(elements(&stats, name) <= side * side, "{name}: {:?}", stats.computed);
+    }
+    assert_eq!(elements(&stats, "d"), 1);
+    let shown = stats.to_json();
+    assert_eq!(shown["computed"]["d"], 1, "{shown}");
+}
+
+#[test]
+fn rows_of_a_chain_are_computed_once() {
+    let (_, stats) = read(&compiled(jit(1, &[]), CHAIN), "d[0:100, 0:50]");
+    for (name, halo) in [("a", 12), ("b", 8), ("c", 4), ("d", 0)] {
+        assert!(elements(&stats, name) <= (100 + halo) * (50 + halo), "{name}: {:?}", stats.computed);
+    }
+}
+
+#[test]
+fn only_windows_that_are_touched_are_called_and_each_once() {
+    for (threads, tile) in [(1, &[][..]), (1, &[3, 5]), (2, &[4, 4]), (4, &[1, 7])] {
+        let (engine, calls) = hosted(jit(threads, tile), None);
+        let (_, stats) = read(&engine, "both[10:31, -4:9]");
+        // Rows 7..32 and columns -4..9 of `h`; window w covers 6 * w .. 6 * w + 8.
+        let touching: BTreeMap<Vec<i64>, u64> =
+            (0..=5).flat_map(|y| (-1..=1).map(move |x| (vec![y, x], 1))).collect();
+        assert_eq!(*calls.lock().unwrap(), touching, "{threads} threads, tiles of {tile:?}");
+        let windows = stats.windows.iter().find(|(name, _)| &**name == "h").unwrap().1;
+        assert_eq!(windows.computed, touching.len() as u64);
+    }
+}
+
+/// Scripts with a read each in which tiles are shared in a regular way.
+const REGULAR: [(&str, &str); 5] = [
+    (CHAIN, "d[0:40, 0:40]"),
+    (
+        "tensor a: f32[y: inf, x: inf] = rand(y, x)
+      tensor w: f32[y: inf, x: inf] window [8, 8] stride [4, 4] blend sum = a[y, x] * index(y)
+      tensor r: f32[y: inf, x: inf] = w[y, x] + w[y - 9, x + 5]",
+        "r[0:40, 0:40]",
+    ),
+    (
+        "tensor a: f32[y: inf, x: inf] = rand(y, x)
+      tensor p: f32[y: inf, x: inf] = a[x, y] + a[y, x]",
+        "p[0:40, 0:40]",
+    ),
+    (
+        "tensor a: f32[y: 0..24, x: 0..24] = rand(y, x)
+      tensor b: f32[y: 0..24, x: 0..24] = rand(x, y)
+      tensor m: f32[y: 0..24, x: 0..24] = sum(k in 0..24) a[y, k] * b[k, x]",
+        "m[0:24, 0:24]",
+    ),
+    (
+        "tensor heat: f32[t: 0..50, x: inf] =
+        if t == 0 then rand(x) else heat[t - 1, x] + 0.2 * (heat[t - 1, x - 1] + heat[t - 1, x + 1])
+      tensor late: f32[x: inf] = heat[40, x] + heat[30, x]",
+        "late[0:64]",
+    ),
+];
+
+fn accounts(told: &str, stats: &Stats) {
+    let (tiles, bytes) = (stats.tiles, stats.bytes);
+    assert!(tiles.computed == tiles.freed && tiles.live_end == 0, "{told}: {tiles:?}");
+    assert!(tiles.live_peak <= tiles.live_peak_planned, "{told}: {tiles:?}");
+    assert!(bytes.peak <= bytes.peak_planned, "{told}: {bytes:?}");
+}
+
+#[test]
+fn tiles_and_bytes_are_as_planned() {
+    for (script, slice) in REGULAR {
+        for tile in [&[][..], &[8, 8], &[5, 7], &[1, 16]] {
+            for threads in [1, 2, 4] {
+                let (_, stats) = read(&compiled(jit(threads, tile), script), slice);
+                let told = format!("{slice}, tiles of {tile:?}, {threads} threads");
+                accounts(&told, &stats);
+                let tiles = stats.tiles;
+                assert!(threads > 1 || tiles.live_peak == tiles.live_peak_planned, "{told}: {tiles:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn tiles_of_host_windows_are_as_planned() {
+    for threads in [1, 2, 4] {
+        let (engine, _) = hosted(jit(threads, &[6, 6]), None);
+        let (_, stats) = read(&engine, "both[0:40, 0:40]");
+        accounts("host windows", &stats);
+        let tiles = stats.tiles;
+        assert!(threads > 1 || tiles.live_peak == tiles.live_peak_planned, "{tiles:?}");
+    }
+}
+
+/// That everything is given back is asserted where a run ends, in builds with debug assertions such as this one.
+#[test]
+fn a_host_function_that_fails_leaves_nothing_behind() {
+    for threads in [1, 2, 4] {
+        let (engine, calls) = hosted(jit(threads, &[6, 6]), Some([3, 2]));
+        let error = engine.read_array("both[0:40, 0:40]").expect_err("the function fails");
+        assert_eq!(error.code(), Some(Code::E1004), "{error}");
+        assert!(calls.lock().unwrap().len() > 8, "it fails in the middle");
+        // The window that fails is not touched: the engine is as good as new.
+        accounts("after an error", &read(&engine, "both[0:5, 0:5]").1);
+    }
+}
+
+/// Elements that take long, so that a read of them does.
+const SLOW: &str = "
+tensor slow: f32[y: inf, x: inf] = sum(i in 0..400) sin(0.001 * i * x + y)
+tensor shared: f32[y: inf, x: inf] = slow[x, y] + slow[y, x]
+";
+
+#[test]
+fn cancelling_takes_effect_soon_and_leaves_nothing_behind() {
+    for (threads, slice) in
+        [(1, "slow[0:20000, 0:20000]"), (2, "slow[0:9, 0:90000000]"), (2, "shared[0:9999, 0:9999]")]
+    {
+        let engine = compiled(jit(threads, &[]), SLOW);
+        let prepared = engine.prepare(slice).unwrap();
+        let cancel = engine.cancel();
+        let (ended, cancelled) = std::thread::scope(|scope| {
+            let read = scope.spawn(|| (prepared.run(&mut Kept::default()), Instant::now()));
+            std::thread::sleep(Duration::from_millis(300));
+            let cancelled = Instant::now();
+            cancel.cancel();
+            (read.join().unwrap(), cancelled)
+        });
+        let error = ended.0.expect_err("it was cancelled");
+        assert!(error.is_cancelled(), "{error}");
+        let took = ended.1.saturating_duration_since(cancelled);
+        assert!(took < Duration::from_secs(1), "{slice}: {took:?}");
+        cancel.reset();
+        accounts("after cancelling", &read(&engine, "shared[0:4, 0:4]").1);
+    }
+}
+
+#[test]
+fn enormous_reads_are_planned_at_once() {
+    let script = "
+        tensor a: f32[y: inf, x: inf] = rand(y, x)
+        tensor w: f32[y: inf, x: inf] window [40, 40] stride [32, 32] blend sum = a[y, x] * index(y)
+        tensor s: f32[y: inf, x: inf] = w[y, x] + w[y - 70, x]";
+    let engine = compiled(jit(2, &[1000, 1000]), script);
+    let start = Instant::now();
+    let plan = engine.plan("w[0:1000000, 0:1000000]").unwrap();
+    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    // A slab of 64 MB holds 16 rows, which are cut into tiles of 1000 columns.
+    assert_eq!(plan.tiles, 62_500 * 1000);
+    // Windows -1 .. 31250 touch 0 .. 10^6, along both dimensions.
+    assert_eq!(plan.windows[0].1.computed, 31_251 * 31_251);
+
+    let start = Instant::now();
+    let plan = engine.plan("s[0:1000000, 0:1000000]").unwrap();
+    assert!(start.elapsed() < Duration::from_millis(500), "{:?}", start.elapsed());
+    assert!(plan.tiles >= 62_500 * 1000, "{}", plan.tiles);
+}
+
+/// A destination that is written piece by piece.
+#[derive(Default)]
+struct Kept(Vec<u8>);
+
+impl Sink for Kept {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.extend(bytes);
+        Ok(())
+    }
+}
+
+const BYTES: &str = "
+tensor a: u8[y: inf, x: inf] = 31 * y + 7 * x
+tensor b: u8[y: inf, x: inf] = a[y - 1, x] + 3 * a[y + 1, x + 2]
+";
+
+#[test]
+fn slabs_hold_what_one_piece_holds() {
+    for (threads, slice) in [(2, "b[-5:9000, 3:10000]"), (1, "b[0:3, 0:30000000]")] {
+        let engine = compiled(jit(threads, &[]), BYTES);
+        let prepared = engine.prepare(slice).unwrap();
+        let (array, whole) = prepared.read_array().unwrap();
+        let mut sink = Kept::default();
+        let streamed = prepared.run(&mut sink).unwrap();
+        assert!(sink.0.len() > 64 << 20, "more than a slab");
+        assert!(sink.0 == array.data, "{slice}: other bytes in slabs");
+        accounts("in one piece", &whole);
+        accounts("in slabs", &streamed);
+        assert!(streamed.bytes.peak < sink.0.len() as u64, "{:?}", streamed.bytes);
+    }
+}
+
+#[test]
+fn the_peak_of_a_streamed_read_does_not_grow_with_its_height() {
+    let engine = compiled(jit(2, &[]), BYTES);
+    let peak = |rows: u64| engine.plan(&format!("b[0:{rows}, 0:100000]")).unwrap().bytes_peak;
+    assert_eq!(peak(100_000), peak(200_000));
+    assert!(peak(100_000) < 256 << 20, "{}", peak(100_000));
+}
