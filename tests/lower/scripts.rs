@@ -223,7 +223,9 @@ fn windows() {
         for element in ["f32", "f16", "f64", "i32"] {
             let cast = |text: &str| format!("{element}({text})");
             let custom = blend.starts_with('(');
-            if custom && element != "f32" {
+            // Integers are added up for a mean in a stage of their own, in 64 bits: see plan/stages.rs.
+            let whole_mean = blend == "mean" && element == "i32";
+            if custom && element != "f32" || whole_mean {
                 continue;
             }
             bodies(&[
