@@ -18,6 +18,9 @@ fn planned(args: &PlanArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     session::refuse_run_options(&session.name, &args.options, "plan", report)?;
     let describe = if args.json { as_json } else { as_text };
     let reads = reads(&session, &args.read, report)?;
+    if reads.is_empty() {
+        report.say(&format!("{}: the script has no `output`; plan a slice with `--read`", session.name));
+    }
     let text: String = reads.iter().map(|(name, prepared)| describe(name, prepared)).collect();
     Ok(report.print(&text))
 }

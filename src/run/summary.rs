@@ -15,18 +15,27 @@ use std::sync::Arc;
 
 /// The numbers of a plan: `slab` is the first of several pieces or all of it, `output` the bytes of that piece.
 pub fn plan(division: &Division, slab: &Division, tiles: u128, held: Peak, output: u64) -> Plan {
-    let middles: Vec<Task> = division.groups.iter().map(|group| middle(division, group)).collect();
+    let middles: Vec<Task> = slab.groups.iter().map(|group| middle(slab, group)).collect();
     let inputs = inputs(division);
+    let mut lines = notes(slab, &middles, inputs);
+    let (part, all) = (slab.groups.last(), division.groups.last());
+    if let (Some(part), Some(all)) = (part, all)
+        && part.grid.region != all.grid.region
+    {
+        let shape: Vec<String> =
+            part.grid.region.iter().map(|range| range.len().unwrap_or(0).to_string()).collect();
+        lines.insert(0, format!("in slabs of {}, each with", shape.join("×")));
+    }
     Plan {
         windows: touched(division),
         tiles: u64::try_from(tiles).unwrap_or(u64::MAX),
         live_peak: held.tiles,
         bytes_peak: held.bytes().saturating_add(output).saturating_add(inputs),
         elements: elements(division),
-        recompute_factor: recompute(division, &middles),
+        recompute_factor: recompute(slab, &middles) * again(division, slab),
         kernels: kernels(division),
         rings: rings(slab),
-        notes: notes(division, &middles, inputs),
+        notes: lines,
     }
 }
 
@@ -93,6 +102,16 @@ fn kernels(division: &Division) -> u64 {
     let hosts =
         division.groups.iter().filter(|group| division.stages.hosts.contains_key(&group.target)).count();
     (computed + division.groups.len() - hosts) as u64
+}
+
+/// How often slabs need what they share with their neighbours.
+fn again(division: &Division, slab: &Division) -> f64 {
+    let asked =
+        |division: &Division| division.groups.last().map_or(1.0, |group| volume(&group.grid.region) as f64);
+    let needed =
+        |division: &Division| division.boxes.values().map(|region| volume(region) as f64).sum::<f64>();
+    let slabs = asked(division) / asked(slab).max(1.0);
+    (needed(slab) * slabs / needed(division).max(1.0)).max(1.0)
 }
 
 /// Elements computed per element needed, judged by the tasks in the middle.
