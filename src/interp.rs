@@ -442,21 +442,12 @@ fn stored(value: Scalar, element: Element) -> Scalar {
 
 /// The sum divided by the count; integers are added up in 64 bits and floor, f16 divides in f32.
 fn mean(values: &[Scalar], element: Element) -> Option<Scalar> {
-    let wide = summed_in(element);
+    let wide = element.summed_in();
     let values = values.iter().map(|value| value.cast(wide));
     let count = Scalar::i64(values.len() as i64).cast(wide);
     let sum = values.reduce(|a, b| scalar::binary(BinaryFn::Add, a, b))?;
     let divide = if element.is_float() { BinaryFn::Div } else { BinaryFn::FloorDiv };
     Some(scalar::binary(divide, sum, count).cast(element.computed()))
-}
-
-/// The type in which the windows of a mean are added up.
-fn summed_in(element: Element) -> Element {
-    match element {
-        _ if element.is_float() => element.computed(),
-        _ if element.is_signed() => Element::I64,
-        _ => Element::U64,
-    }
 }
 
 /// The windows that cover a coordinate and lie inside the domain.

@@ -88,3 +88,42 @@ fn examples_agree() {
     }
     assert!(compared * 10 >= asked * 8, "{compared} of {asked}");
 }
+
+fn both(text: &str, memory: u64) -> [Engine; 2] {
+    [Kind::Interp, Kind::Jit].map(|kind| Engine::builder().kind(kind).memory(memory).compile(text).unwrap())
+}
+
+#[test]
+fn a_mean_of_integers_lies_between_them() {
+    let script = "tensor a: u8[x: inf] window [2] stride [1] as [i] blend mean = 200\n\
+                  tensor b: i8[x: inf] window [2] stride [1] as [i] blend mean = i8(-100 - i)";
+    for engine in both(script, 1 << 20) {
+        assert_eq!(engine.read_array("a[0:3]").unwrap().data, [200; 3]);
+        assert_eq!(engine.read_array("b[0:3]").unwrap().data, [-101i8 as u8; 3]);
+    }
+}
+
+#[test]
+fn windows_that_leave_the_index_space_are_refused() {
+    let script = "tensor v: i64[x: inf] window [64] stride [48] offset [-8] as [i] = i";
+    let [_, compiled] = both(script, 1 << 20);
+    let error = compiled.read_array("v[4611686018427387898:4611686018427387902]").unwrap_err().to_string();
+    assert!(error.contains("a window of `v` would reach"), "{error}");
+}
+
+#[test]
+fn a_set_larger_than_the_limit_is_refused() {
+    let script = "var m: u8[x: inf] = 3\nset m[0:10000000000] = u8(x)\ntensor t: u8[x: inf] = m[x]";
+    let [_, compiled] = both(script, 1 << 20);
+    let error = compiled.read_array("t[0:4]").unwrap_err().to_string();
+    assert!(error.contains("10000000000 bytes, but the limit is 1048576"), "{error}");
+}
+
+#[test]
+fn stepped_reads_compute_what_they_show() {
+    let script = "tensor p: f32[y: inf, x: inf] = rand(y, x)\n\
+                  tensor s: f32[y: inf, x: inf] = sum(dy in -1..=1) p[y + dy, x]";
+    let read = "s[0:1000000000:100000000, 0:20:2]";
+    let [reference, compiled] = both(script, 1 << 20);
+    assert_eq!(compiled.read_array(read).unwrap().data, reference.read_array(read).unwrap().data);
+}

@@ -110,6 +110,15 @@ impl Element {
         if self == Element::F16 { Element::F32 } else { self }
     }
 
+    /// The type in which the windows of a mean are added up: integers in 64 bits, so that a mean lies between its values.
+    pub fn summed_in(self) -> Element {
+        match self {
+            _ if self.is_float() => self.computed(),
+            _ if self.is_signed() => Element::I64,
+            _ => Element::U64,
+        }
+    }
+
     /// Smallest and largest value of an integer type, of bool as 0 and 1.
     pub fn int_range(self) -> Option<(i128, i128)> {
         match self {

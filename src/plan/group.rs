@@ -16,7 +16,6 @@ use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::index::Interval;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Stages that are computed together.
 #[derive(Clone, Debug)]
@@ -466,6 +465,3 @@ pub fn task_ranges(stages: &Stages, group: &Group, boxes: &Needed, work: &[Inter
     }
     ranges
 }
-
-/// Shared by everything that follows a plan.
-pub type SharedStages = Arc<Stages>;

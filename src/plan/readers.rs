@@ -8,16 +8,17 @@
 
 use super::group::{Group, Needed, Role, task_ranges, work_box};
 use super::needs::Motion;
+use super::stages::Stages;
 use crate::access::footprint::Region;
-use crate::graph::body::TensorId;
 use crate::index::Interval;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A request, divided up: who computes what.
 #[derive(Debug)]
 pub struct Division {
     /// Of the script, and the view that is asked for.
-    pub stages: super::group::SharedStages,
+    pub stages: Arc<Stages>,
     /// What is needed of every stage.
     pub boxes: Needed,
     /// Sources first; the last one makes what is asked for.
@@ -64,11 +65,6 @@ impl Division {
             each(&numbers.collect::<Region>(), |tile| tiles.push((other, tile.to_vec())));
         }
         tiles
-    }
-
-    /// The group that makes a tensor's tiles.
-    pub fn group_of(&self, tensor: TensorId) -> Option<usize> {
-        self.groups.iter().position(|group| group.target == tensor)
     }
 }
 

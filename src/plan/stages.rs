@@ -226,7 +226,7 @@ impl Stages {
     /// Windows are folded in a hidden tensor of the type that they compute in; the tensor itself finishes them.
     fn accumulate(&mut self, id: TensorId, mut windowed: Windowed, mean: bool) {
         let owner = self.tensor(id).clone();
-        let element = if mean { summed_in(owner.element) } else { owner.element.computed() };
+        let element = if mean { owner.element.summed_in() } else { owner.element.computed() };
         let init = windowed.blend.init;
         if mean {
             if let WindowBody::Expr(body) = &mut windowed.body
@@ -255,15 +255,6 @@ impl Stages {
         }
         let body = Resolved { body: finish.body, root };
         self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
-    }
-}
-
-/// The type in which the windows of a mean are added up: integers in 64 bits, so that a mean lies between its values.
-fn summed_in(element: Element) -> Element {
-    match element {
-        _ if element.is_float() => element.computed(),
-        _ if element.is_signed() => Element::I64,
-        _ => Element::U64,
     }
 }
 
