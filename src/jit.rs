@@ -24,6 +24,8 @@ mod half;
 mod ints;
 mod lanes;
 mod memory;
+mod nest;
+mod rows;
 mod target;
 mod wide;
 
@@ -34,7 +36,7 @@ use crate::loops::verify::verify;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
-    AbiParam, ExternalName, Function, GlobalValue, GlobalValueData, UserExternalName, UserFuncName,
+    AbiParam, ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, UserExternalName, UserFuncName,
 };
 use cranelift_codegen::isa::OwnedTargetIsa;
 use cranelift_codegen::{Context, FinalizedRelocTarget};
@@ -50,11 +52,47 @@ pub struct JitOptions {
     pub verifier: bool,
     /// Check the work of the register allocator; for tests.
     pub regalloc_checker: bool,
+    /// The widest vectors that rows may use.
+    pub vectors: Vectors,
+}
+
+/// How wide vectors are, in bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Vectors {
+    /// What every processor has that Cranelift makes code for.
+    V128,
+    /// Half of the registers of AVX-512.
+    V256,
+    /// The whole of them.
+    V512,
+}
+
+impl Vectors {
+    /// The widest that this processor has.
+    pub fn best() -> Vectors {
+        if rows::available() { Vectors::V512 } else { Vectors::V128 }
+    }
+
+    /// Those of so many bits, if this processor has them.
+    pub fn of_bits(bits: u32) -> Option<Vectors> {
+        let all = [(128, Vectors::V128), (256, Vectors::V256), (512, Vectors::V512)];
+        let (_, vectors) = all.into_iter().find(|(known, _)| *known == bits)?;
+        (vectors <= Vectors::best()).then_some(vectors)
+    }
+
+    /// Their bits.
+    pub fn bits(self) -> u32 {
+        match self {
+            Vectors::V128 => 128,
+            Vectors::V256 => 256,
+            Vectors::V512 => 512,
+        }
+    }
 }
 
 impl Default for JitOptions {
     fn default() -> Self {
-        JitOptions { verifier: cfg!(debug_assertions), regalloc_checker: false }
+        JitOptions { verifier: cfg!(debug_assertions), regalloc_checker: false, vectors: Vectors::best() }
     }
 }
 
@@ -62,6 +100,7 @@ impl Default for JitOptions {
 pub struct Module {
     kernels: Vec<Compiled>,
     isa: OwnedTargetIsa,
+    vectors: Vectors,
     /// Keeps the code that `kernels` point to.
     _memory: CodeMemory,
 }
@@ -73,6 +112,8 @@ struct Compiled {
     args: usize,
     buffers: usize,
     function: Function,
+    /// The code of its rows that have wide vectors.
+    rows: Vec<Vec<u8>>,
     clif: OnceLock<String>,
 }
 
@@ -104,21 +145,26 @@ pub fn compile(kernels: &[Kernel], options: &JitOptions) -> Result<Module, Strin
     let builder = JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
     let mut memory = CodeMemory(Some(JITModule::new(builder)));
     let module = memory.0.as_mut().expect("just made");
-    let defined: Result<Vec<_>, String> = kernels.iter().map(|kernel| define(module, kernel)).collect();
+    let defined: Result<Vec<_>, String> =
+        kernels.iter().map(|kernel| define(module, kernel, options.vectors)).collect();
     let defined = defined?;
     module.finalize_definitions().map_err(|error| error.to_string())?;
-    let finish = |(kernel, (id, function)): (&Kernel, (FuncId, Function))| {
+    let finish = |(kernel, (id, function, rows)): (&Kernel, (FuncId, Function, Vec<Vec<u8>>))| {
         // SAFETY: the function was defined with the signature of `Entry`: two pointers, nothing back.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(module.get_finalized_function(id)) };
         let (args, buffers) = (kernel.args.len(), kernel.buffers.len());
-        Compiled { entry, args, buffers, function, clif: OnceLock::new() }
+        Compiled { entry, args, buffers, function, rows, clif: OnceLock::new() }
     };
     let kernels = kernels.iter().zip(defined).map(finish).collect();
-    Ok(Module { kernels, isa, _memory: memory })
+    Ok(Module { kernels, isa, vectors: options.vectors, _memory: memory })
 }
 
-/// Adds the code of a kernel; gives its CLIF, too.
-fn define(module: &mut JITModule, kernel: &Kernel) -> Result<(FuncId, Function), String> {
+/// Adds the code of a kernel; gives its CLIF and the code of its wide rows, too.
+fn define(
+    module: &mut JITModule,
+    kernel: &Kernel,
+    vectors: Vectors,
+) -> Result<(FuncId, Function, Vec<Vec<u8>>), String> {
     let failed = |error: String| format!("kernel `{}`: {error}", kernel.name);
     let mut signature = module.make_signature();
     signature.params.extend([AbiParam::new(I64), AbiParam::new(I64)]);
@@ -130,17 +176,36 @@ fn define(module: &mut JITModule, kernel: &Kernel) -> Result<(FuncId, Function),
         let data = define_table(module, table).map_err(failed)?;
         tables.push(table_address(&mut context.func, data));
     }
+    let mut rows = Vec::new();
+    for row in rows::compile_all(kernel, vectors) {
+        let row = row.map(|row| {
+            Ok(nest::WideRow { function: define_row(module, &mut context.func, &row.bytes)?, row })
+        });
+        rows.push(row.transpose().map_err(failed)?);
+    }
+    let codes = rows.iter().flatten().map(|wide| wide.row.bytes.clone()).collect();
     let mut scratch = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut scratch);
-    emit::emit(builder, kernel, tables, module.target_config());
+    emit::emit(builder, kernel, tables, rows, module.target_config());
     let function = context.func.clone();
     module
         .define_function_with_control_plane(id, &mut context, &mut ControlPlane::default())
         .map_err(|error| failed(format!("{error:?}")))?;
     match library_call(&context) {
         Some(name) => Err(failed(format!("needs the library function `{name}`"))),
-        None => Ok((id, function)),
+        None => Ok((id, function, codes)),
     }
+}
+
+/// Adds the code of a row, which a kernel calls by its address: it may lie further away than 32 bits reach.
+fn define_row(module: &mut JITModule, function: &mut Function, bytes: &[u8]) -> Result<FuncRef, String> {
+    let mut signature = module.make_signature();
+    signature.params.extend([AbiParam::new(I64), AbiParam::new(I64)]);
+    let id = module.declare_anonymous_function(&signature).map_err(|error| error.to_string())?;
+    module.define_function_bytes(id, 64, bytes, &[]).map_err(|error| error.to_string())?;
+    let row = module.declare_func_in_func(id, function);
+    function.dfg.ext_funcs[row].colocated = false;
+    Ok(row)
 }
 
 /// A function that the code would call, which is none of ours.
@@ -159,6 +224,7 @@ fn define_table(module: &mut JITModule, table: &[Scalar]) -> Result<DataId, Stri
         bytes.resize(start + element.bytes() as usize, 0);
         write_element(element, *entry, &mut bytes[start..]);
     }
+    bytes.resize(bytes.len() + rows::TABLE_SLACK, 0);
     let mut description = DataDescription::new();
     description.define(bytes.into_boxed_slice());
     description.set_align(16);
@@ -200,6 +266,11 @@ impl Module {
         unsafe { (compiled.entry)(args.as_ptr(), buffers.as_ptr()) }
     }
 
+    /// The widest vectors that its rows may use.
+    pub fn vectors(&self) -> Vectors {
+        self.vectors
+    }
+
     /// The CLIF of a kernel, before optimisation.
     pub fn clif(&self, kernel: usize) -> &str {
         let compiled = &self.kernels[kernel];
@@ -210,9 +281,13 @@ impl Module {
     pub fn asm(&self, kernel: usize) -> String {
         let mut context = Context::for_function(self.kernels[kernel].function.clone());
         context.set_disasm(true);
-        match context.compile(&*self.isa, &mut ControlPlane::default()) {
+        let mut text = match context.compile(&*self.isa, &mut ControlPlane::default()) {
             Ok(code) => code.vcode.clone().unwrap_or_default(),
             Err(error) => format!("{:?}", error.inner),
+        };
+        for (number, row) in self.kernels[kernel].rows.iter().enumerate() {
+            text.push_str(&format!("row {number}:\n{}", rows::disassembled(row)));
         }
+        text
     }
 }

@@ -46,7 +46,7 @@ impl Emitter<'_, '_> {
         self.set(id, val, level);
     }
 
-    fn new_block(&mut self) -> ir::Block {
+    pub(super) fn new_block(&mut self) -> ir::Block {
         self.code.builder.create_block()
     }
 
@@ -123,13 +123,16 @@ impl Emitter<'_, '_> {
     }
 
     /// Steps into a loop; what it gives back leads out again.
-    fn enter(&mut self) -> Place {
+    pub(super) fn enter(&mut self) -> Place {
         let inside = Place { depth: self.place.depth + 1, guarded: false, ..self.place };
         std::mem::replace(&mut self.place, inside)
     }
 
     /// Runs a block for all steps of a row.
     pub(super) fn row(&mut self, looped: &For) {
+        if let Some(Some(wide)) = self.rows.pop_front() {
+            return self.wide_row(looped, &wide);
+        }
         let (lo, hi) = (self.scalar(looped.lo), self.scalar(looped.hi));
         let rest = self.strip(looped, lo, hi, Width::Lanes);
         if !seeded::active(Bug::RowTail) {

@@ -9,6 +9,7 @@ use super::casts;
 use super::code::Code;
 use super::lanes::Val;
 use super::memory::Memory;
+use super::nest::WideRow;
 use crate::graph::types::Element;
 use crate::loops::ir::{Block, BufferId, Kernel, LoopKind, Op, Statement, ValueId};
 use crate::loops::vary::varying;
@@ -16,12 +17,14 @@ use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{GlobalValue, InstBuilder, MemFlagsData, Value};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::FunctionBuilder;
+use std::collections::VecDeque;
 
 /// Fills the function of `builder` with the code of `kernel`; `tables` are where its tables lie.
 pub(super) fn emit(
     builder: FunctionBuilder<'_>,
     kernel: &Kernel,
     tables: Vec<GlobalValue>,
+    rows: Vec<Option<WideRow>>,
     config: TargetFrontendConfig,
 ) {
     let mut code = Code { builder };
@@ -40,6 +43,7 @@ pub(super) fn emit(
         args,
         buffers,
         tables,
+        rows: rows.into(),
         place: Place { width: Width::Scalar, depth: 0, guarded: false },
     };
     emitter.block(&kernel.body);
@@ -72,7 +76,7 @@ pub(super) struct Place {
 
 pub(super) struct Emitter<'k, 'f> {
     pub(super) code: Code<'f>,
-    kernel: &'k Kernel,
+    pub(super) kernel: &'k Kernel,
     /// Which values differ along their row.
     pub(super) varying: Vec<bool>,
     values: Vec<Option<Val>>,
@@ -80,8 +84,10 @@ pub(super) struct Emitter<'k, 'f> {
     levels: Vec<u32>,
     args: Value,
     /// The address of each buffer.
-    buffers: Vec<Value>,
-    tables: Vec<GlobalValue>,
+    pub(super) buffers: Vec<Value>,
+    pub(super) tables: Vec<GlobalValue>,
+    /// For every row that is still to come, its wide code if it has some.
+    pub(super) rows: VecDeque<Option<WideRow>>,
     pub(super) place: Place,
 }
 
@@ -130,7 +136,7 @@ impl Emitter<'_, '_> {
         self.kernel.value(id).element
     }
 
-    fn computed(&mut self, id: ValueId) {
+    pub(super) fn computed(&mut self, id: ValueId) {
         let value = self.kernel.value(id);
         let level = value.op.args().iter().map(|arg| self.levels[arg.index()]).max().unwrap_or(0);
         let val = self.compute(id);

@@ -13,30 +13,37 @@ mod random;
 mod scan;
 
 use buffers::{Guarded, Side};
-use itp::jit::{JitOptions, Module, compile};
+use itp::jit::{JitOptions, Module, Vectors, compile};
 use itp::loops::execute::execute;
 use itp::loops::ir::Kernel;
 
 /// Compiles with every check on, and scans the code for what may not be in it.
-fn checked(kernels: &[Kernel]) -> Module {
-    let options = JitOptions { verifier: true, regalloc_checker: true };
-    let module = compile(kernels, &options).unwrap_or_else(|error| panic!("{error}"));
-    (0..kernels.len()).for_each(|at| scan::scan(module.clif(at)));
-    module
+/// One module for each width of vectors that this processor has.
+fn checked(kernels: &[Kernel]) -> Vec<Module> {
+    let widths = [Vectors::V128, Vectors::V256, Vectors::V512];
+    let widths = widths.into_iter().filter(|vectors| *vectors <= Vectors::best());
+    let compiled = widths.map(|vectors| {
+        let options = JitOptions { verifier: true, regalloc_checker: true, vectors };
+        let module = compile(kernels, &options).unwrap_or_else(|error| panic!("{error}"));
+        (0..kernels.len()).for_each(|at| scan::scan(module.clif(at)));
+        module
+    });
+    compiled.collect()
 }
 
-/// Runs kernel `at` on both engines, with buffers that end and that begin at a page which may not be touched.
-fn compare(module: &Module, at: usize, kernel: &Kernel, args: &[i64], buffers: &[Vec<u8>]) {
+/// Runs kernel `at` on both engines and in every width, with buffers that end and that begin at a page which may not be touched.
+fn compare(modules: &[Module], at: usize, kernel: &Kernel, args: &[i64], buffers: &[Vec<u8>]) {
     let mut expected = buffers.to_vec();
     execute(kernel, args, &mut expected).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
-    for side in [Side::End, Side::Start] {
+    for (module, side) in modules.iter().flat_map(|module| [(module, Side::End), (module, Side::Start)]) {
         let guarded: Vec<Guarded> = buffers.iter().map(|bytes| Guarded::new(bytes, side)).collect();
         let pointers: Vec<*mut u8> = guarded.iter().map(Guarded::pointer).collect();
         // SAFETY: `execute` found every offset inside its buffer, and each buffer has memory of its own.
         unsafe { module.call(at, args, &pointers) };
         for (id, (found, expected)) in guarded.iter().zip(&expected).enumerate() {
             if found.bytes() != &expected[..] {
-                panic!("b{id} with args {args:?}:\n{}", difference(kernel, id, found.bytes(), expected));
+                let shown = difference(kernel, id, found.bytes(), expected);
+                panic!("b{id} with args {args:?}, {} bits:\n{shown}", module.vectors().bits());
             }
         }
     }

@@ -47,13 +47,13 @@ fn count_operations(kernel: &Kernel) {
 
 fn check(choices: &[u32], seed: u64, lo: i64, length: i64) {
     let kernel = kernel(choices);
-    let module = checked(std::slice::from_ref(&kernel));
+    let modules = checked(std::slice::from_ref(&kernel));
     let sized = |buffer: &itp::loops::ir::Buffer| if buffer.written { OUTPUT } else { INPUT };
     let buffers = kernel.buffers.iter().zip(seed..);
     let buffers: Vec<Vec<u8>> =
         buffers.map(|(buffer, seed)| contents(buffer.element, sized(buffer), mix(seed))).collect();
     for length in [length, LONGEST - lo] {
-        compare(&module, 0, &kernel, &[lo, lo + length], &buffers);
+        compare(&modules, 0, &kernel, &[lo, lo + length], &buffers);
     }
     count_operations(&kernel);
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 /// What kernels may consist of; nothing here can trap, but for divisions, which are looked at more closely.
 const ALLOWED: &str = "
-    band bitcast bitselect bnot bor brif bxor ceil extractlane f32const f64const fabs fadd fcmp
+    band bitcast bitselect bnot bor brif bxor call_indirect ceil extractlane f32const f64const fabs fadd fcmp
     fcvt_from_sint fcvt_from_uint fcvt_to_sint_sat fcvt_to_uint_sat fdemote fdiv floor fma fmul fneg
-    fpromote fsub fvdemote fvpromote_low iabs iadd icmp iconst imul ineg insertlane ireduce ishl
+    fpromote fsub func_addr fvdemote fvpromote_low iabs iadd icmp iconst imul ineg insertlane ireduce ishl
     istore16 istore8 isub jump load nearest popcnt return scalar_to_vector sdiv select sextend shuffle
-    sload16 sload8 splat sqrt sshr store swiden_high swiden_low symbol_value trunc udiv uextend uload16
+    sload16 sload8 splat sqrt sshr stack_addr store swiden_high swiden_low symbol_value trunc udiv uextend uload16
     uload8 ushr uwiden_high uwiden_low vany_true vconst
 ";
 

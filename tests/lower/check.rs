@@ -142,7 +142,7 @@ impl<'p> Checker<'p> {
         let module = verify(&lowered.kernel).and_then(|()| {
             compile(
                 std::slice::from_ref(&lowered.kernel),
-                &JitOptions { verifier: true, regalloc_checker: false },
+                &JitOptions { verifier: true, ..JitOptions::default() },
             )
         });
         module.map_err(|error| self.failures.push(format!("{error}\n{}", lowered.kernel))).ok()

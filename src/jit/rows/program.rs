@@ -1,0 +1,213 @@
+//! The vector program of a row: instructions on as many registers as it likes.
+//!
+//! ```text
+//! r0 = [p0]            a source: comes into a register, or goes into an instruction as memory, when it is needed
+//! r1 = 0.25            a source, too: one element in the pool, broadcast
+//! r2 = vmulps r0 r1
+//! store [p1] r2
+//! ```
+
+use super::ops::{self, Encoding};
+use crate::loops::ir::{BufferId, ValueId};
+
+/// A register that is not chosen yet; prints as its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Reg(pub(super) u32);
+
+impl Reg {
+    pub(super) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    Vector,
+    Mask,
+}
+
+/// Something that is the same for a whole row, in eight bytes that the nest fills in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::jit) enum Slot {
+    /// The address of an element of a buffer: that at the offset which a value has at the start of the row, or its
+    /// first one.
+    Buffer(BufferId, Option<ValueId>),
+    /// The same for a table.
+    Table(u32, Option<ValueId>),
+    /// A value, at the start of the row if it moves along it.
+    Value(ValueId),
+}
+
+/// A place that moves along the row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    /// Where it starts.
+    pub(super) slot: usize,
+    /// Bytes from one step of the row to the next.
+    pub(super) step: i64,
+    pub(super) offset: i32,
+}
+
+/// Where a register's value comes from when it is not in a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// Computed; saved on the stack when its register is taken.
+    Computed,
+    /// A whole register's worth behind the code.
+    Pool(i32),
+    /// One element behind the code, for all lanes; of 8 bytes if the encoding that loads it says so.
+    PoolElement(i32, &'static Encoding),
+    /// One element of the frame, for all lanes.
+    Slot(usize, &'static Encoding),
+    /// Memory that moves along the row. Lanes beyond the end of the row are left out.
+    Load(Address, &'static Encoding, Part),
+    /// A mask in the pool or in the frame.
+    PoolMask(i32),
+    SlotMask(usize),
+}
+
+/// Which lanes of the row a register holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// All, in 32 bits each.
+    All,
+    /// All, in 32 bits each, from the last to the first.
+    Backwards,
+    /// Twice as many, every other one of which is wanted: the first of them, or the rest.
+    Even,
+    EvenRest,
+    /// 64 bits each: the first half of the lanes, or the second.
+    Low,
+    High,
+}
+
+/// One instruction.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Inst {
+    pub(super) shape: Shape,
+    pub(super) encoding: &'static Encoding,
+    pub(super) dst: Option<Reg>,
+    pub(super) args: Vec<Reg>,
+    pub(super) mask: Option<Reg>,
+    pub(super) imm: Option<u8>,
+}
+
+/// What the operands of an instruction are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// dst = op(a, b); b may be memory.
+    Two,
+    /// dst = op(a); a may be memory. With a mask, the other lanes are 0.
+    One,
+    /// dst = a shifted by a constant; the number chooses the instruction.
+    Shift(u8),
+    /// dst = op(a), encoded the other way round: never from memory.
+    Reversed,
+    /// dst = a * b + c
+    Fma,
+    /// dst = lanes of a and c that b says; written over a.
+    Permute2,
+    /// dst = mask ? b : a; b may be memory.
+    Blend,
+    /// memory = a
+    Store(Address, Part),
+    /// dst = elements at 64- or 32-bit indices, of that many bytes each, from an address.
+    Gather(Address, Part),
+    /// dst = the value of a slot, moved along with the row, for all lanes; `step` per step of the row.
+    Splat { slot: usize, step: i64 },
+    /// dst = op(a, b) on masks.
+    MaskTwo,
+    /// dst = op(a) on masks.
+    MaskOne,
+}
+
+/// A row body, ready for registers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Program {
+    pub(super) insts: Vec<Inst>,
+    pub(super) homes: Vec<Home>,
+    pub(super) classes: Vec<Class>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) pool: Vec<u8>,
+}
+
+impl Program {
+    pub(super) fn reg(&mut self, class: Class, home: Home) -> Reg {
+        self.homes.push(home);
+        self.classes.push(class);
+        Reg(self.homes.len() as u32 - 1)
+    }
+
+    /// Adds an instruction that computes a vector.
+    pub(super) fn vector(
+        &mut self,
+        shape: Shape,
+        encoding: &'static Encoding,
+        args: &[Reg],
+        imm: Option<u8>,
+    ) -> Reg {
+        self.result(Class::Vector, shape, encoding, args, None, imm)
+    }
+
+    /// Adds an instruction that computes a mask.
+    pub(super) fn mask(
+        &mut self,
+        shape: Shape,
+        encoding: &'static Encoding,
+        args: &[Reg],
+        imm: Option<u8>,
+    ) -> Reg {
+        self.result(Class::Mask, shape, encoding, args, None, imm)
+    }
+
+    /// The lanes of `b` where the mask is true, else those of `a`.
+    pub(super) fn blend(&mut self, encoding: &'static Encoding, mask: Reg, a: Reg, b: Reg) -> Reg {
+        self.result(Class::Vector, Shape::Blend, encoding, &[a, b], Some(mask), None)
+    }
+
+    /// The lanes of `a` where the mask is true, else 0.
+    pub(super) fn keep(&mut self, encoding: &'static Encoding, mask: Reg, a: Reg) -> Reg {
+        self.result(Class::Vector, Shape::One, encoding, &[a], Some(mask), None)
+    }
+
+    fn result(
+        &mut self,
+        class: Class,
+        shape: Shape,
+        encoding: &'static Encoding,
+        args: &[Reg],
+        mask: Option<Reg>,
+        imm: Option<u8>,
+    ) -> Reg {
+        let dst = self.reg(class, Home::Computed);
+        self.insts.push(Inst { shape, encoding, dst: Some(dst), args: args.to_vec(), mask, imm });
+        dst
+    }
+
+    pub(super) fn store(&mut self, encoding: &'static Encoding, address: Address, part: Part, value: Reg) {
+        let imm = (*encoding == ops::CVTPS2PH).then_some(0);
+        let shape = Shape::Store(address, part);
+        self.insts.push(Inst { shape, encoding, dst: None, args: vec![value], mask: None, imm });
+    }
+
+    /// The place of some bytes in the pool, which may have them already.
+    pub(super) fn pooled(&mut self, bytes: &[u8]) -> i32 {
+        let size = bytes.len();
+        let known = self.pool.chunks_exact(size).position(|chunk| chunk == bytes);
+        if let Some(at) = known {
+            return (at * size) as i32;
+        }
+        let at = self.pool.len().next_multiple_of(size);
+        self.pool.resize(at, 0);
+        self.pool.extend_from_slice(bytes);
+        at as i32
+    }
+
+    /// The number of a slot, which may exist already.
+    pub(super) fn slot(&mut self, slot: Slot) -> usize {
+        self.slots.iter().position(|known| *known == slot).unwrap_or_else(|| {
+            self.slots.push(slot);
+            self.slots.len() - 1
+        })
+    }
+}

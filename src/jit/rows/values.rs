@@ -1,0 +1,26 @@
+//! What was selected so far: the lanes of values, and constants that are shared.
+
+use super::program::Reg;
+use super::select::Lanes;
+use crate::loops::ir::ValueId;
+use std::collections::HashMap;
+
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    lanes: HashMap<ValueId, Lanes>,
+    /// Constants by their bits.
+    pub(super) narrow: HashMap<u32, Reg>,
+    pub(super) wide: HashMap<u64, Reg>,
+    /// Whole registers by their place in the pool.
+    pub(super) pool: HashMap<i32, Reg>,
+}
+
+impl Values {
+    pub(super) fn get(&self, id: ValueId) -> Option<Lanes> {
+        self.lanes.get(&id).copied()
+    }
+
+    pub(super) fn set(&mut self, id: ValueId, lanes: Lanes) {
+        self.lanes.insert(id, lanes);
+    }
+}
