@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""itp beside other tools: every workload checked against numpy, then timed in turns.
+
+    run.py --workloads w1,w5 --peers halide,c --quick     seconds
+    run.py --markdown ../../docs/performance.md           everything, about twenty minutes
+
+A ratio is the time of the other tool divided by that of itp, from the same run: above 1 itp is faster. One thread on one
+core unless `--threads` says otherwise; the tools take turns (A B C A B C …) in processes of their own that wait in
+between, and the fastest repetition counts. With one thread that is processor time, with several wall time; w12 is the
+median wall time of a read, w13 the wall time of a whole process.
+"""
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import report
+from competitors import Itp, Peer, Wrong
+from workloads import WORKLOADS
+
+HERE = Path(__file__).parent
+PEERS = ["c", "halide", "numba", "torch", "opencv", "tensorstore", "dask", "infinite_tensor", "numpy"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="such as w1,w5 (default: all)")
+    parser.add_argument("--peers", default=",".join(PEERS), help="such as halide,c (default: all)")
+    parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--core", type=int, default=os.cpu_count() - 1, help="the core for one thread (default: the last)")
+    parser.add_argument("--rounds", type=int, help="turns of every tool (default: 7, quick: 4)")
+    parser.add_argument("--budget", type=float, help="seconds after which a tool gets no further turn (default: 20, quick: 2)")
+    parser.add_argument("--itp", type=Path, default=HERE / "../../target/release/itp", help="the binary to measure")
+    parser.add_argument("--markdown", type=Path, help="write the tables there, between its markers if it has them")
+    args = parser.parse_args()
+    args.rounds = args.rounds or (4 if args.quick else 7)
+    args.budget = args.budget or (2 if args.quick else 20)
+    return args
+
+
+def isolate(args):
+    """This process and all it starts: so many threads, and one core for one thread."""
+    for name in ("OMP", "MKL", "OPENBLAS", "NUMBA", "HL", "NUMEXPR"):
+        os.environ[f"{name}_NUM_THREADS"] = str(args.threads)
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    os.environ["NUMBA_CACHE_DIR"] = str(HERE / ".cache/numba")
+    if args.threads == 1:
+        os.sched_setaffinity(0, {args.core})
+
+
+def take_turns(tools, rounds, budget):
+    """Lets every tool repeat its work in turns, until it has used up its budget."""
+    for _ in range(rounds):
+        for tool in tools:
+            if tool.spent < budget:
+                tool.turn()
+
+
+def measure(work, n, args):
+    """The tools that know the workload, checked and timed."""
+    tools = []
+    try:
+        for name in ["itp", *args.peers.split(",")]:
+            tool = Itp(args.itp.resolve(), work, n, args.threads) if name == "itp" else Peer(name, work, n, args.threads)
+            if tool.start():
+                tool.check()
+                tools.append(tool)
+        take_turns(tools, args.rounds, args.budget)
+    finally:
+        for tool in tools:
+            tool.stop()
+    return tools
+
+
+def main():
+    args = arguments()
+    isolate(args)
+    before, rows, wrong = os.getloadavg(), [], False
+    for key in args.workloads.split(","):
+        work = WORKLOADS[key]
+        n = work.quick if args.quick else work.full
+        try:
+            tools = measure(work, n, args)
+        except Wrong as error:
+            print(f"{key}: {error}", file=sys.stderr, flush=True)
+            wrong = True
+            continue
+        rows.append(report.Row(work, n, tools))
+        print(report.text(rows[-1]), flush=True)
+    if args.markdown:
+        report.write(args.markdown, rows, args, before)
+    sys.exit(wrong)
+
+
+if __name__ == "__main__":
+    main()
