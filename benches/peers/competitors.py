@@ -39,7 +39,6 @@ class Tool:
     def check(self):
         self.error = self.largest_error()
         if not self.error <= self.work.bound:
-            self.stop()
             raise Wrong(f"{self.name} differs by {self.error:.2g}, the bound is {self.work.bound:.2g}")
 
     def turn(self):
@@ -107,6 +106,7 @@ class Peer(Tool):
     def stop(self):
         if self.process:
             self.process.stdin.close()
+            self.process.stdout.close()
             self.process.wait()
 
 

@@ -29,13 +29,13 @@ def arguments():
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--core", type=int, default=os.cpu_count() - 1, help="the core for one thread (default: the last)")
-    parser.add_argument("--rounds", type=int, help="turns of every tool (default: 7, quick: 4)")
-    parser.add_argument("--budget", type=float, help="seconds after which a tool gets no further turn (default: 20, quick: 2)")
+    parser.add_argument("--rounds", type=int, help="turns of every tool (default: 5, quick: 4)")
+    parser.add_argument("--budget", type=float, help="seconds after which a tool gets no further turn (default: 8, quick: 2)")
     parser.add_argument("--itp", type=Path, default=HERE / "../../target/release/itp", help="the binary to measure")
     parser.add_argument("--markdown", type=Path, help="write the tables there, between its markers if it has them")
     args = parser.parse_args()
-    args.rounds = args.rounds or (4 if args.quick else 7)
-    args.budget = args.budget or (2 if args.quick else 20)
+    args.rounds = args.rounds or (4 if args.quick else 5)
+    args.budget = args.budget or (2 if args.quick else 8)
     return args
 
 
@@ -57,40 +57,53 @@ def take_turns(tools, rounds, budget):
                 tool.turn()
 
 
+def ready(name, work, n, args):
+    """The tool, checked; None if it does not know the workload."""
+    tool = Itp(args.itp.resolve(), work, n, args.threads) if name == "itp" else Peer(name, work, n, args.threads)
+    try:
+        if tool.start():
+            tool.check()
+            return tool
+    except Wrong:
+        tool.stop()
+        raise
+    tool.stop()
+    return None
+
+
 def measure(work, n, args):
-    """The tools that know the workload, checked and timed."""
-    tools = []
+    """The tools that know the workload and are right, timed; and whether one was wrong."""
+    tools, wrong = [], False
     try:
         for name in ["itp", *args.peers.split(",")]:
-            tool = Itp(args.itp.resolve(), work, n, args.threads) if name == "itp" else Peer(name, work, n, args.threads)
-            if tool.start():
-                tool.check()
-                tools.append(tool)
+            try:
+                tools.append(ready(name, work, n, args))
+            except Wrong as error:
+                print(f"{work.key}: {error}", file=sys.stderr, flush=True)
+                wrong = True
+        tools = [tool for tool in tools if tool]
         take_turns(tools, args.rounds, args.budget)
     finally:
-        for tool in tools:
+        for tool in filter(None, tools):
             tool.stop()
-    return tools
+    return tools, wrong
 
 
 def main():
     args = arguments()
     isolate(args)
-    before, rows, wrong = os.getloadavg(), [], False
+    before, rows, any_wrong = os.getloadavg(), [], False
     for key in args.workloads.split(","):
         work = WORKLOADS[key]
         n = work.quick if args.quick else work.full
-        try:
-            tools = measure(work, n, args)
-        except Wrong as error:
-            print(f"{key}: {error}", file=sys.stderr, flush=True)
-            wrong = True
-            continue
-        rows.append(report.Row(work, n, tools))
-        print(report.text(rows[-1]), flush=True)
+        tools, wrong = measure(work, n, args)
+        any_wrong |= wrong
+        if tools and tools[0].name == "itp":
+            rows.append(report.Row(work, n, tools))
+            print(report.text(rows[-1]), flush=True)
     if args.markdown:
         report.write(args.markdown, rows, args, before)
-    sys.exit(wrong)
+    sys.exit(any_wrong)
 
 
 if __name__ == "__main__":
