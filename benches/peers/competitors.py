@@ -6,7 +6,6 @@
     tool.seconds()                      # the fastest so far
 """
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -65,7 +64,8 @@ class Peer(Tool):
     """A module of tools/ in a process of its own."""
 
     def command(self, *options):
-        return [sys.executable, str(HERE / "worker.py"), *options, self.work.key, self.name, str(self.n), str(self.threads)]
+        words = [HERE / "worker.py", *options, self.work.key, self.name, self.n, self.threads]
+        return [sys.executable, *map(str, words)]
 
     def start(self):
         self.process = None

@@ -9,8 +9,6 @@ import shlex
 import sys
 from dataclasses import dataclass
 
-from workloads import WORKLOADS
-
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
@@ -73,7 +71,7 @@ def ratio_cell(row, name):
 
 
 def markdown(rows, args, before):
-    names = [name for name in args.peers.split(",") if any(name in row.times() for row in rows)]
+    names = [name for name in args.peers if any(name in row.times() for row in rows)]
     titles = [name.replace("_", "-") for name in names]
     ratios = [[f"{row.work.key} {row.work.title}", milliseconds(row.times()["itp"]),
                *(ratio_cell(row, name) for name in names)] for row in rows]

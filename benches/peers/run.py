@@ -22,18 +22,33 @@ HERE = Path(__file__).parent
 PEERS = ["c", "halide", "numba", "torch", "opencv", "tensorstore", "dask", "infinite_tensor", "numpy"]
 
 
+def some_of(known):
+    """A list such as w1,w5 of which every word is known."""
+    def parse(text):
+        words = text.split(",")
+        unknown = [word for word in words if word not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(known)}")
+        return words
+    return parse
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workloads", default=",".join(WORKLOADS), help="such as w1,w5 (default: all)")
-    parser.add_argument("--peers", default=",".join(PEERS), help="such as halide,c (default: all)")
+    parser.add_argument("--workloads", type=some_of(WORKLOADS), default=list(WORKLOADS),
+                        help="such as w1,w5 (default: all)")
+    parser.add_argument("--peers", type=some_of(PEERS), default=PEERS, help="such as halide,c (default: all)")
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--core", type=int, default=os.cpu_count() - 1, help="the core for one thread (default: the last)")
     parser.add_argument("--rounds", type=int, help="turns of every tool (default: 5, quick: 4)")
-    parser.add_argument("--budget", type=float, help="seconds after which a tool gets no further turn (default: 8, quick: 2)")
+    parser.add_argument("--budget", type=float,
+                        help="seconds after which a tool gets no further turn (default: 8, quick: 2)")
     parser.add_argument("--itp", type=Path, default=HERE / "../../target/release/itp", help="the binary to measure")
     parser.add_argument("--markdown", type=Path, help="write the tables there, between its markers if it has them")
     args = parser.parse_args()
+    if not args.itp.exists():
+        parser.error(f"there is no {args.itp}; build it with `cargo build --release`, or name another with --itp")
     args.rounds = args.rounds or (4 if args.quick else 5)
     args.budget = args.budget or (2 if args.quick else 8)
     return args
@@ -75,7 +90,7 @@ def measure(work, n, args):
     """The tools that know the workload and are right, timed; and whether one was wrong."""
     tools, wrong = [], False
     try:
-        for name in ["itp", *args.peers.split(",")]:
+        for name in ["itp", *args.peers]:
             try:
                 tools.append(ready(name, work, n, args))
             except Wrong as error:
@@ -93,7 +108,7 @@ def main():
     args = arguments()
     isolate(args)
     before, rows, any_wrong = os.getloadavg(), [], False
-    for key in args.workloads.split(","):
+    for key in args.workloads:
         work = WORKLOADS[key]
         n = work.quick if args.quick else work.full
         tools, wrong = measure(work, n, args)

@@ -205,7 +205,8 @@ void w5(const float *restrict a, float *restrict out, long n) {
 #define SUM3(next, now) (now + (SHIFT(next, now, 1) + SHIFT(next, now, 2)))
                 vec cxx = COLUMN(ix, ix, 0), cyy = COLUMN(iy, iy, 0), cxy = COLUMN(ix, iy, 0);
                 for (long x = 0; x < WIDE; x += LANES) {
-                    vec nxx = COLUMN(ix, ix, x + LANES), nyy = COLUMN(iy, iy, x + LANES), nxy = COLUMN(ix, iy, x + LANES);
+                    vec nxx = COLUMN(ix, ix, x + LANES), nyy = COLUMN(iy, iy, x + LANES);
+                    vec nxy = COLUMN(ix, iy, x + LANES);
                     vec xx = SUM3(nxx, cxx), yy = SUM3(nyy, cyy), xy = SUM3(nxy, cxy), trace = xx + yy;
                     STREAM(to + x, xx * yy - xy * xy - k * (trace * trace));
                     cxx = nxx, cyy = nyy, cxy = nxy;
@@ -277,8 +278,8 @@ void w6(float *restrict out, long n) {
                 noise_cells(t, r - 1, n);
                 noise_heights(t, rows + r % 3 * wide, n);
                 if (r < y0 + 2) continue;
-                const float *restrict p = rows + (r - 2) % 3 * wide + BEFORE, *restrict c = rows + (r - 1) % 3 * wide + BEFORE,
-                            *restrict q = rows + r % 3 * wide + BEFORE;
+                const float *restrict first = rows + BEFORE, *restrict p = first + (r - 2) % 3 * wide,
+                            *restrict c = first + (r - 1) % 3 * wide, *restrict q = first + r % 3 * wide;
                 for (long x = 0; x < n; x++) {
                     float dx = 20 * (c[x + 1] - c[x - 1]), dy = 20 * (q[x] - p[x]), d = dx * dx + dy * dy;
                     float l = (.70710678f + .5f * dx + .5f * dy) / sqrtf(1 + d);
@@ -295,7 +296,7 @@ void w6(float *restrict out, long n) {
     _mm_sfence();
 }
 
-// w7: sums of blocks of 64 x 64 (a window is 4 x 4 of them, a step 3), so that every element is read once for the means.
+// w7: sums of blocks of 64 x 64 (a window is 4 x 4 of them, a step 3): the means read every element once.
 void w7(const float *restrict a, float *restrict out, long n, const float *ramp) {
     enum { STEP = 192, BLOCK = 64 };
     long pitch = n + 2 * STEP, blocks = pitch / BLOCK, count = (blocks - 4) / 3 + 1;
@@ -344,8 +345,8 @@ static void halve(const float *restrict a, long pitch, long skip, float *restric
 #pragma omp parallel for schedule(dynamic, 16)
     for (long y = 0; y < n; y++) {
         float *restrict t = floats(2 * n + SLACK), *restrict row = to + y * n;
-        const float *restrict a0 = a + (skip + 2 * y) * pitch + skip, *restrict a1 = a0 + pitch, *restrict a2 = a1 + pitch,
-                    *restrict a3 = a2 + pitch;
+        const float *restrict a0 = a + (skip + 2 * y) * pitch + skip, *restrict a1 = a0 + pitch;
+        const float *restrict a2 = a1 + pitch, *restrict a3 = a2 + pitch;
         for (long x = 0; x < 2 * n + 2; x++) t[x] = .125f * (a0[x] + a3[x]) + .375f * (a1[x] + a2[x]);
         for (long x = 0; x < n; x++) row[x] = .125f * (t[2 * x] + t[2 * x + 3]) + .375f * (t[2 * x + 1] + t[2 * x + 2]);
         free(t);
@@ -472,7 +473,8 @@ static inline void turn(const float *from, long from_pitch, float *to, long to_p
     }
 }
 
-// w10: out[z][j][x] = a[j + 8][505 - x][501 - z]; rows of the input are turned into a block of the cache, whose rows go out.
+// w10: out[z][j][x] = a[j + 8][505 - x][501 - z]; rows of the input are turned into a block in the cache, whose rows
+// go out.
 void w10(const float *restrict a, float *restrict out, long planes) {
     enum { ROWS = 490, COLUMNS = 500, BLOCK = 256, PITCH = BLOCK + 32 };
     planes -= 16;

@@ -111,7 +111,8 @@ def w3(a, n, threads):
 
 def w4(a, n, threads):
     a = image(a, 3)
-    grey = func("grey", sum((const(k) * a[x, y, i] for i, k in list(enumerate(w.GREY))[1:]), const(w.GREY[0]) * a[x, y, 0]))
+    red, green, blue = (const(k) * a[x, y, i] for i, k in enumerate(w.GREY))
+    grey = func("grey", red + green + blue)
     rows = func("rows", weighted(lambda i: grey[x, y + i], w.GAUSS7))
     gain = func("gain", (const(2) * grey[x, y] - weighted(lambda i: rows[x + i, y], w.GAUSS7)) / grey[x, y])
     out = func("out", gain[x, y] * a[x, y, c], x, y, c)
@@ -187,7 +188,8 @@ def w7(a, n, threads):
     total[x, y] += partial[across, x, y]
     gain = func("gain", const(0.5 * w.WINDOW**2) / total[x, y])
     slope = const((1 - 1e-3) / 127.5)
-    ramp = func("ramp", hl.select((i >= 0) & (i < w.WINDOW), const(1) - slope * hl.abs(hl.f32(i) - const(127.5)), const(0)), i)
+    fall = const(1) - slope * hl.abs(hl.f32(i) - const(127.5))
+    ramp = func("ramp", hl.select((i >= 0) & (i < w.WINDOW), fall, const(0)), i)
     new, old = ramp[x % step], ramp[x % step + step]
     column = func("column", (new * gain[x / step, y] + old * gain[x / step - 1, y]) / (new + old))
     new, old = ramp[y % step], ramp[y % step + step]

@@ -39,7 +39,8 @@ def image(a, halo, store, channels=()):
 def stage(before, function, halo, store, channels_in=(), channels=(), n=WINDOW, step=None):
     """Windows of n, each made of a window of the tensor before with a halo around it."""
     step = step or n
-    taken = TensorWindow(square(step + 2 * halo, channels_in), square(step, channels_in), (0,) * len(channels_in) + (-halo, -halo))
+    offset = (*(0 for _ in channels_in), -halo, -halo)
+    taken = TensorWindow(square(step + 2 * halo, channels_in), square(step, channels_in), offset)
     return InfiniteTensor((*channels, None, None), lambda ctx, a: function(a), TensorWindow(square(n, channels)),
                           args=(before,), args_windows=(taken,), tile_store=store)
 
@@ -93,8 +94,10 @@ def w5(a, n, threads):
     a = torch.from_numpy(a)
 
     def pipeline(store):
-        gradients = stage(image(a, 2, store, (1,)), lambda t: torch.stack(kernels.gradients(t[0])), 1, store, (1,), (2,))
-        return stage(gradients, lambda g: kernels.response(*g)[None], 1, store, (2,), (1,))
+        gradients = lambda t: torch.stack(kernels.gradients(t[0]))
+        response = lambda g: kernels.response(*g)[None]
+        both = stage(image(a, 2, store, (1,)), gradients, 1, store, (1,), (2,))
+        return stage(both, response, 1, store, (2,), (1,))
     return runner(threads, pipeline, lambda t: t[0, 0:n, 0:n])
 
 
@@ -141,7 +144,8 @@ def w8(a, n, threads):
             size = 1024 >> len(downs) - 1
             half = TensorWindow((size // 2 + 2,) * 2, (size // 2,) * 2, (-1, -1))
             whole = TensorWindow((size, size))
-            up = InfiniteTensor((None, None), mixed, whole, args=(downs.pop(), up), args_windows=(whole, half), tile_store=store)
+            up = InfiniteTensor((None, None), mixed, whole, args=(downs.pop(), up), args_windows=(whole, half),
+                                tile_store=store)
         return up
     return runner(threads, pipeline, corner(n))
 

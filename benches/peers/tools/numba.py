@@ -117,7 +117,8 @@ def windows(out):
     count = (n // high) * (n // wide)
     for t in prange(3 * count):
         c, y, x = t // count, t % count // (n // wide) * high, t % (n // wide) * wide
-        base, once, ring = np.empty((high + 8, wide + 8), f32), np.empty((high + 4, wide + 4), f32), np.empty((5, wide + 8), f32)
+        base, once = np.empty((high + 8, wide + 8), f32), np.empty((high + 4, wide + 4), f32)
+        ring = np.empty((5, wide + 8), f32)
         noise(base, TOP + y - 4, LEFT + x - 4, high + 8, wide + 8, 30 + c)
         gauss(base, once, 0, 0, ring, high + 4, wide + 4)
         gauss(once, out[c], y, x, ring, high, wide)

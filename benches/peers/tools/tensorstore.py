@@ -47,7 +47,8 @@ def w12(threads):
         def read(part, out, _):
             out[...] = make(*part.inclusive_min, *part.exclusive_max)
         layout = ts.ChunkLayout(read_chunk_shape=[256, 256])
-        return ts.virtual_chunked(read, None, context=context(threads, 256 << 20), dtype=ts.float32, domain=domain, chunk_layout=layout)
+        return ts.virtual_chunked(read, None, context=context(threads, 256 << 20), dtype=ts.float32, domain=domain,
+                                  chunk_layout=layout)
 
     def slope(b):
         gx, gy = np.float32(0.5) * (b[1:-1, 2:] - b[1:-1, :-2]), np.float32(0.5) * (b[2:, 1:-1] - b[:-2, 1:-1])
