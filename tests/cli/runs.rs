@@ -207,7 +207,10 @@ fn benches_run_several_times() {
         let reads = stats["reads"].as_array().expect("one entry per read");
         let [read] = &reads[..] else { panic!("one read, not {reads:?}") };
         assert_eq!(read["read"], SLICE);
-        assert!(0.0 < number("first") && read["first"] == seconds["first"] && read["plan"].is_f64(), "{stats}");
+        assert!(
+            0.0 < number("first") && read["first"] == seconds["first"] && read["plan"].is_f64(),
+            "{stats}"
+        );
     }
 }
 
