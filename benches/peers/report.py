@@ -34,7 +34,7 @@ def bar(key, name):
     if name == "c":
         return 0.6
     if name == "halide":
-        return {"w2": 1.3, "w6": 0.9, "w10": 1.5}.get(key, 1.0)
+        return {"w2": 1.3, "w6": 0.9, "w10": 1.5, "w11": None, "w12": None}.get(key, 1.0)
     return 10.0 if name == "infinite_tensor" else 1.5
 
 
