@@ -4,7 +4,7 @@
     {"ready": 0.61}                                   seconds to import, build and run once
     {"check": true}   ->  {"error": 1.2e-07}          the largest difference from the reference
     {"passes": 3}     ->  {"wall": […], "cpu": […]}   seconds of each repetition
-    $ python worker.py --cold w13 halide 256 1        one read in a new process; saves it to stdout's file
+    $ python worker.py --cold w13 halide 256 1 > x.npy        no more than the first result of a new process
 """
 import importlib
 import json
@@ -83,7 +83,7 @@ def serve(key, name, n, threads):
 
 
 def cold(name, n):
-    """Only what a new process needs for its first result; where it is written comes second to none of the tools."""
+    """Writes the first result of this process as a .npy file to stdout."""
     tool = importlib.import_module(f"tools.{name}")
     np.save(sys.stdout.buffer, np.asarray(tool.w12(1)(*COLD_AT, n)))
 
