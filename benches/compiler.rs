@@ -5,7 +5,8 @@
 //! w1_blur           23.7   2006.2     14.4     51.1    785.0    2880.4
 //! ```
 //!
-//! Each is the fastest of several calls; `check` does not count the parsing of the script itself. The scripts are those of examples/ and benches/peers/itp/; words on the command line choose among their names.
+//! Each is the fastest of several calls; `check` does not count the parsing of the script itself. The scripts are those
+//! of examples/ and benches/peers/itp/; words on the command line choose among their names.
 
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a program for people at a terminal")]
 
