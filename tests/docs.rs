@@ -3,12 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use itp::Engine;
 use itp::compile::{Options, Program, compile};
 use itp::diagnostic::{Diagnostics, Style, render};
 use itp::graph::COLORMAPS;
 use itp::graph::modules::{NoFiles, STANDARD};
 use itp::graph::scalar::hash;
 use itp::source::Sources;
+use itp::syntax::format;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -86,6 +88,27 @@ fn scripts_on_pages_compile_or_are_refused() {
         }
     });
     none(&wrong.collect::<Vec<_>>());
+}
+
+/// The workloads that are measured beside other tools (benches/peers) are right and in canonical layout.
+#[test]
+fn measured_scripts_compile() {
+    let entries = fs::read_dir(root().join("benches/peers/itp")).unwrap();
+    let paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    assert!(paths.len() > 12, "only {} scripts were found", paths.len());
+    let mut wrong = Vec::new();
+    for path in paths {
+        if let Err(error) = Engine::builder().open(&path) {
+            wrong.push(format!("{}: {error}", path.display()));
+        }
+        let mut sources = Sources::default();
+        let text = fs::read_to_string(&path).unwrap();
+        let id = sources.add(path.to_string_lossy(), text.as_str());
+        if format(&sources, id, &mut Diagnostics::default()) != Some(text) {
+            wrong.push(format!("{}: run `itp fmt`", path.display()));
+        }
+    }
+    none(&wrong);
 }
 
 /// `view row = a[2, :]   # [x: 6]` says what domain `row` has.

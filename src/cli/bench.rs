@@ -3,17 +3,22 @@
 //! ```text
 //! blur[0:512, 0:512]  512×512 f32
 //!   run      min 0.0121 s, median 0.0125 s of 5
-//!   compile  0.0040 s, plan 0.0001 s
+//!   compile  0.0040 s, plan 0.0001 s, first run 0.0185 s
 //! ```
+//!
+//! The first run compiles kernels and touches the pages of the result for the first time; it is told apart. The others
+//! write into the same memory again.
 
 use super::Outcome;
 use super::args::BenchArgs;
 use super::numbers;
 use super::report::Report;
 use super::session::{self, Session, merged};
-use crate::engine::Prepared;
+use crate::engine::{Error, Prepared};
+use crate::run::job::Memory;
 use crate::run::stats::Stats;
 use serde_json::{Value, json};
+use std::time::Instant;
 
 /// Measures runs.
 pub(super) fn bench(args: &BenchArgs, report: &mut Report) -> Outcome {
@@ -25,7 +30,7 @@ fn measured(args: &BenchArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let prepared = args.read.iter().map(|slice| session.prepare(slice, report));
     let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
     let (stats, times) = repeat(&session, &prepared, args.reps, report)?;
-    let more = fields(&times);
+    let more = fields(&times, &args.read);
     let text = if args.json {
         format!("{}\n", merged(stats.to_json(), more.clone()))
     } else {
@@ -36,31 +41,84 @@ fn measured(args: &BenchArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     Ok(outcome)
 }
 
-/// Runs everything `reps` times: the statistics of the last, and the times of all in rising order.
+/// Seconds of all runs.
+struct Times {
+    /// Per read: the plan, and the first run with the memory for its result.
+    firsts: Vec<(f64, f64)>,
+    /// Per repetition, in the order of time.
+    runs: Vec<f64>,
+    /// The processor time of each repetition; empty where it is not known.
+    cpus: Vec<f64>,
+}
+
+/// Runs everything once and then `reps` times: the statistics of the last, and all times.
 fn repeat(
     session: &Session,
     prepared: &[Prepared<'_>],
     reps: u32,
     report: &mut Report,
-) -> Result<(Stats, Vec<f64>), Outcome> {
-    let (mut last, mut times) = (Stats::default(), Vec::new());
-    for _ in 0..reps {
-        let mut stats = Stats::default();
-        for one in prepared {
-            let ran = one.read_array();
-            let (_, ran) = ran.map_err(|error| session::failed(&session.name, error, report))?;
-            stats.add(&ran);
-        }
-        stats.seconds.total = stats.seconds.compile + stats.seconds.plan + stats.seconds.run;
-        times.push(stats.seconds.run);
-        last = stats;
+) -> Result<(Stats, Times), Outcome> {
+    let mut times = Times { firsts: Vec::new(), runs: Vec::new(), cpus: Vec::new() };
+    let mut results = Vec::new();
+    for one in prepared {
+        let start = Instant::now();
+        let (array, stats) = one.read_array().map_err(|error| failed(session, error, report))?;
+        times.firsts.push((stats.seconds.plan, start.elapsed().as_secs_f64()));
+        results.push(array.data);
     }
-    times.sort_by(f64::total_cmp);
+    let mut last = Stats::default();
+    for _ in 0..reps {
+        let cpu = cpu_seconds();
+        last = all(prepared, &mut results).map_err(|error| failed(session, error, report))?;
+        times.runs.push(last.seconds.run);
+        // The time of this thread is all there is only when it works alone.
+        let cpus = cpu.zip(cpu_seconds()).filter(|_| last.threads == 1);
+        times.cpus.extend(cpus.map(|(before, after)| after - before));
+    }
     Ok((last, times))
 }
 
-fn fields(times: &[f64]) -> Value {
-    json!({"seconds": {"run_min": times[0], "run_median": median(times), "reps": times.len()}})
+fn failed(session: &Session, error: Error, report: &mut Report) -> Outcome {
+    session::failed(&session.name, error, report)
+}
+
+/// Computes every read into its memory.
+fn all(prepared: &[Prepared<'_>], results: &mut [Vec<u8>]) -> Result<Stats, Error> {
+    let mut stats = Stats::default();
+    for (one, result) in prepared.iter().zip(results) {
+        stats.add(&one.run(&mut Memory::new(result))?);
+    }
+    stats.seconds.total = stats.seconds.compile + stats.seconds.plan + stats.seconds.run;
+    Ok(stats)
+}
+
+/// Processor time of this thread, where the system tells it (Linux).
+fn cpu_seconds() -> Option<f64> {
+    // The count is brought up to date when the scheduler is entered.
+    std::thread::yield_now();
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let nanoseconds: u64 = line.split(' ').next()?.parse().ok()?;
+    Some(nanoseconds as f64 * 1e-9)
+}
+
+fn fields(times: &Times, reads: &[String]) -> Value {
+    let sorted = sorted(&times.runs);
+    let first: f64 = times.firsts.iter().map(|(_, run)| run).sum();
+    let reads = reads.iter().zip(&times.firsts);
+    let reads = reads.map(|(slice, (plan, first))| json!({"read": slice, "plan": plan, "first": first}));
+    json!({
+        "seconds": {
+            "run_min": sorted[0], "run_median": median(&sorted), "reps": sorted.len(),
+            "first": first, "runs": times.runs, "cpus": times.cpus,
+        },
+        "reads": reads.collect::<Vec<_>>(),
+    })
+}
+
+fn sorted(times: &[f64]) -> Vec<f64> {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted
 }
 
 /// The middle of sorted times, of which there is at least one; between the two middle ones for an even count.
@@ -69,13 +127,15 @@ fn median(times: &[f64]) -> f64 {
     if times.len().is_multiple_of(2) { (times[middle - 1] + times[middle]) / 2.0 } else { times[middle] }
 }
 
-fn as_text(reads: &[String], prepared: &[Prepared<'_>], stats: &Stats, times: &[f64]) -> String {
+fn as_text(reads: &[String], prepared: &[Prepared<'_>], stats: &Stats, times: &Times) -> String {
     let lines = reads.iter().zip(prepared);
     let heads: String = lines.map(|(name, one)| format!("{name}  {}\n", numbers::shaped(one))).collect();
-    let (min, median, count) = (times[0], median(times), times.len());
+    let sorted = sorted(&times.runs);
+    let (min, median, count) = (sorted[0], median(&sorted), sorted.len());
+    let first: f64 = times.firsts.iter().map(|(_, run)| run).sum();
     let seconds = stats.seconds;
     format!(
-        "{heads}  run      min {min:.4} s, median {median:.4} s of {count}\n  compile  {:.4} s, plan {:.4} s\n",
+        "{heads}  run      min {min:.4} s, median {median:.4} s of {count}\n  compile  {:.4} s, plan {:.4} s, first run {first:.4} s\n",
         seconds.compile, seconds.plan
     )
 }

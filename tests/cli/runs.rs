@@ -203,6 +203,14 @@ fn benches_run_several_times() {
         let number = |field: &str| seconds[field].as_f64().unwrap_or_else(|| panic!("no {field} in {stats}"));
         assert!(0.0 < number("run_min") && number("run_min") <= number("run_median"), "{stats}");
         assert_eq!((&seconds["reps"], &stats["elements"]), (&3.into(), &16.into()));
+        assert_eq!(seconds["runs"].as_array().map(Vec::len), Some(3), "{stats}");
+        let reads = stats["reads"].as_array().expect("one entry per read");
+        let [read] = &reads[..] else { panic!("one read, not {reads:?}") };
+        assert_eq!(read["read"], SLICE);
+        assert!(
+            0.0 < number("first") && read["first"] == seconds["first"] && read["plan"].is_f64(),
+            "{stats}"
+        );
     }
 }
 
