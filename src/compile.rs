@@ -165,7 +165,10 @@ fn join(texts: impl Iterator<Item = String>) -> String {
 
 #[cfg(feature = "jit")]
 fn machine_text(stage: Stage, kernels: &[Kernel]) -> Result<String, String> {
-    let module = crate::jit::compile(kernels, &crate::jit::JitOptions::default())?;
+    use crate::jit::{JitOptions, Vectors};
+    // The CLIF is that of any processor, the machine code that of this one.
+    let vectors = if stage == Stage::Clif { Vectors::V128 } else { Vectors::best() };
+    let module = crate::jit::compile(kernels, &JitOptions { vectors, ..JitOptions::default() })?;
     Ok(join(kernels.iter().enumerate().map(|(at, kernel)| {
         let text = if stage == Stage::Clif { module.clif(at).to_owned() } else { module.asm(at) };
         format!("; kernel {}\n{}\n", kernel.name, text.trim_end())

@@ -214,13 +214,22 @@ impl Builder {
 
     /// The entry of a table at an offset.
     pub fn entry(&mut self, table: u32, offset: ValueId) -> ValueId {
-        let element = self.kernel.tables[table as usize][0].element();
-        self.value(Op::Table(table, offset), element)
+        let entries = &self.kernel.tables[table as usize];
+        let at = self.constant(offset).and_then(Scalar::as_int).and_then(|at| usize::try_from(at).ok());
+        match at.and_then(|at| entries.get(at)) {
+            Some(value) => self.number(*value),
+            None => self.value(Op::Table(table, offset), entries[0].element()),
+        }
     }
 
     /// Writes an element in the innermost block.
     pub fn store(&mut self, buffer: BufferId, offset: ValueId, value: ValueId) {
         self.innermost().statements.push(Statement::Store(buffer, offset, value));
+    }
+
+    /// What the innermost block does so far.
+    pub fn statements(&self) -> &[Statement] {
+        &self.open[self.depth()].statements
     }
 
     fn innermost(&mut self) -> &mut Open {

@@ -29,7 +29,7 @@ prints_as!(ValueId, "v");
 prints_as!(BufferId, "b");
 
 /// A compiled unit: computes a box of one tensor, or one window of it, from buffers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Kernel {
     /// The tensor it computes.
     pub name: String,

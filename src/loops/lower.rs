@@ -30,6 +30,7 @@ mod selections;
 
 use super::builder::Builder;
 use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
+use super::passes::jam::Choice;
 use super::passes::{self, Pass};
 use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
@@ -56,6 +57,8 @@ pub struct Lowered {
     pub rank: usize,
     /// Whether window numbers follow the box.
     pub windowed: bool,
+    /// How many rows are computed together, if it came that far.
+    pub jam: Option<Choice>,
     layout: Layout,
 }
 
@@ -166,9 +169,17 @@ fn lower_body_until(
         arms: 0,
     };
     lowerer.kernel(resolved, access, target);
-    let (kernel, layout) = (passes::run(lowerer.builder.finish(), last), lowerer.layout);
+    let (passed, layout) = (passes::run(lowerer.builder.finish(), last), lowerer.layout);
     let own = sources.iter().position(|source| Some(*source) == target.tensor);
-    Lowered { kernel, own, rank: target.rank, windowed: !target.windows.is_empty(), layout, sources }
+    Lowered {
+        kernel: passed.kernel,
+        sources,
+        own,
+        rank: target.rank,
+        windowed: !target.windows.is_empty(),
+        jam: passed.jam,
+        layout,
+    }
 }
 
 /// f16 windows accumulate in f32.

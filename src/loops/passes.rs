@@ -4,9 +4,14 @@
 //! lower       a body as a kernel; folds constants, shares and hoists as it goes
 //! simplify    (x + 3) - 3  ->  x
 //! split       rows, where reads need no clamping
+//! jam         four rows at a time, where they share what they read or compute
+//! narrow      integers of 64 bits in 32, where nobody can tell
 //! sweep       values that nobody uses, and gaps in their numbers, go
 //! ```
 
+pub mod jam;
+pub mod narrow;
+mod ranges;
 pub mod simplify;
 pub mod split;
 pub mod sweep;
@@ -23,13 +28,18 @@ pub enum Pass {
     Simplify,
     /// Rows without clamps in their middle.
     Split,
+    /// Rows that share are computed together.
+    Jam,
+    /// Integers in 32 bits.
+    Narrow,
     /// Removes what is not used.
     Sweep,
 }
 
 impl Pass {
     /// Every pass, in the order they run.
-    pub const ALL: [Pass; 4] = [Pass::Lower, Pass::Simplify, Pass::Split, Pass::Sweep];
+    pub const ALL: [Pass; 6] =
+        [Pass::Lower, Pass::Simplify, Pass::Split, Pass::Jam, Pass::Narrow, Pass::Sweep];
 
     /// As `--after` takes it.
     pub fn name(self) -> &'static str {
@@ -37,6 +47,8 @@ impl Pass {
             Pass::Lower => "lower",
             Pass::Simplify => "simplify",
             Pass::Split => "split",
+            Pass::Jam => "jam",
+            Pass::Narrow => "narrow",
             Pass::Sweep => "sweep",
         }
     }
@@ -46,21 +58,38 @@ impl Pass {
         Pass::ALL.into_iter().find(|pass| pass.name() == name)
     }
 
-    fn apply(self, kernel: Kernel) -> Kernel {
-        match self {
+    fn apply(self, passed: &mut Passed) {
+        let kernel = std::mem::take(&mut passed.kernel);
+        passed.kernel = match self {
             Pass::Lower => kernel,
             Pass::Simplify => simplify::simplify(&kernel),
             Pass::Split => split::split(kernel),
+            Pass::Jam => {
+                let (kernel, choice) = jam::jam(&kernel);
+                passed.jam = Some(choice);
+                kernel
+            }
+            Pass::Narrow => narrow::narrow(&kernel),
             Pass::Sweep => sweep::sweep(kernel),
         }
     }
 }
 
+/// A kernel, and what the passes chose for it.
+#[derive(Clone, Debug)]
+pub struct Passed {
+    /// As the last pass left it.
+    pub kernel: Kernel,
+    /// How many rows are computed together, if that pass has run.
+    pub jam: Option<jam::Choice>,
+}
+
 /// A kernel as lowering made it, after the passes up to `last`.
-pub fn run(kernel: Kernel, last: Pass) -> Kernel {
-    Pass::ALL.into_iter().filter(|pass| *pass <= last).fold(kernel, |kernel, pass| {
-        let kernel = pass.apply(kernel);
-        debug_assert_eq!(verify(&kernel), Ok(()), "after `{}`:\n{kernel}", pass.name());
-        kernel
-    })
+pub fn run(kernel: Kernel, last: Pass) -> Passed {
+    let mut passed = Passed { kernel, jam: None };
+    for pass in Pass::ALL.into_iter().filter(|pass| *pass <= last) {
+        pass.apply(&mut passed);
+        debug_assert_eq!(verify(&passed.kernel), Ok(()), "after `{}`:\n{}", pass.name(), passed.kernel);
+    }
+    passed
 }

@@ -16,7 +16,8 @@
 //! 11. What a row stores has an offset that varies along it.
 //!
 //! Two more are promises of whoever makes a kernel, since no local check could find out: offsets stay inside their
-//! buffers and tables, and no two steps of a row touch the same element of a written buffer.
+//! buffers and tables, and no two steps of a row, or of a loop around rows that carries nothing, touch the same element
+//! of a written buffer.
 
 use super::ir::{Block, Buffer, BufferId, Carry, For, If, Kernel, LoopKind, Op, Statement, ValueId};
 use super::print::op_text;

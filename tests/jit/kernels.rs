@@ -222,3 +222,34 @@ fn modules_are_shared_between_threads() {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
+
+/// A constant divides by way of its inverse: the same bits, for numbers of every size.
+#[test]
+fn division_by_constants() {
+    let mut random = 88172645463325252u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    for element in [Element::F32, Element::F64] {
+        let mut values = specials(element);
+        values.extend((0..6000).map(|_| match element {
+            Element::F32 => Scalar::f32(f32::from_bits(next() as u32)),
+            _ => Scalar::f64(f64::from_bits(next())),
+        }));
+        values.extend((0..6000).map(|_| Scalar::float(element, (next() % 100_000) as f64 / 128.0)));
+        let n = values.len();
+        for divisor in ["3", "-7", "0.1", "255", "9", "16", "12", "1.0000001", "1e-9", "1e30", "0"] {
+            let text = format!(
+                "kernel a(n)\n  b0: {element} in\n  b1: {element} out\n  v0: i64 = const 0\n  v1: i64 = arg 0\n  \
+                 v2: {element} = const {divisor}\n  row v3 in v0..v1\n    v4: {element} = load b0 v3\n    \
+                 v5: {element} = div v4 v2\n    store b1 v3 v5\n"
+            );
+            let kernel = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            let buffers = [bytes_of(element, &values), vec![0; n * element.bytes() as usize]];
+            compare(&checked(std::slice::from_ref(&kernel)), 0, &kernel, &[n as i64], &buffers);
+        }
+    }
+}

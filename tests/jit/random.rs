@@ -5,8 +5,13 @@ use crate::operators::{bytes_of, specials};
 use crate::{checked, compare};
 use itp::graph::scalar::Scalar;
 use itp::graph::types::Element;
+use itp::loops::execute::execute;
 use itp::loops::ir::{Kernel, Op};
 use itp::loops::parse::{BINARY, UNARY, parse};
+use itp::loops::passes::narrow::narrow;
+use itp::loops::passes::simplify::simplify;
+use itp::loops::passes::sweep::sweep;
+use itp::loops::verify::verify;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -45,6 +50,18 @@ fn count_operations(kernel: &Kernel) {
     }
 }
 
+/// What identities and narrow integers make of a kernel writes the same bytes.
+fn check_passes(kernel: &Kernel, args: &[i64], buffers: &[Vec<u8>]) {
+    let after = sweep(narrow(&simplify(kernel)));
+    verify(&after).unwrap_or_else(|error| panic!("{error}\n{after}"));
+    let run = |kernel: &Kernel| {
+        let mut buffers = buffers.to_vec();
+        execute(kernel, args, &mut buffers).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
+        buffers
+    };
+    assert!(run(kernel) == run(&after), "{kernel}{after}");
+}
+
 fn check(choices: &[u32], seed: u64, lo: i64, length: i64) {
     let kernel = kernel(choices);
     let modules = checked(std::slice::from_ref(&kernel));
@@ -54,6 +71,7 @@ fn check(choices: &[u32], seed: u64, lo: i64, length: i64) {
         buffers.map(|(buffer, seed)| contents(buffer.element, sized(buffer), mix(seed))).collect();
     for length in [length, LONGEST - lo] {
         compare(&modules, 0, &kernel, &[lo, lo + length], &buffers);
+        check_passes(&kernel, &[lo, lo + length], &buffers);
     }
     count_operations(&kernel);
 }

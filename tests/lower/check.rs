@@ -16,7 +16,11 @@ use itp::index::Interval;
 use itp::interp::Interp;
 use itp::jit::{JitOptions, Module, compile};
 use itp::loops::execute::{execute, read_element, write_element};
-use itp::loops::lower::{BufferBox, Lowered, lower, lower_view};
+use itp::loops::ir::Kernel;
+use itp::loops::lower::{BufferBox, Lowered, lower, lower_until, lower_view};
+use itp::loops::passes::Pass;
+use itp::loops::passes::jam::jammed;
+use itp::loops::passes::sweep::sweep;
 use itp::loops::verify::verify;
 use itp::source::Span;
 use std::collections::BTreeMap;
@@ -91,6 +95,8 @@ struct Checker<'p> {
 struct Job<'j> {
     name: &'j str,
     lowered: &'j Lowered,
+    /// The same with its rows jammed.
+    jammed: &'j [Kernel],
     module: &'j Module,
     region: &'j Region,
     element: Element,
@@ -119,8 +125,10 @@ impl<'p> Checker<'p> {
         let access = &program.accesses.tensors[id.index()];
         let Some(lowered) = lower(&program.graph, id, access) else { return };
         let Some(module) = self.module(&lowered) else { return };
+        let split = lower_until(&program.graph, id, access, Pass::Split).unwrap();
+        let jammed = self.jammed(&split.kernel);
         for region in regions_of(tensor) {
-            self.tensor_box(id, tensor, &lowered, &module, &region);
+            self.tensor_box(id, tensor, (&lowered, &jammed), &module, &region);
         }
     }
 
@@ -138,6 +146,13 @@ impl<'p> Checker<'p> {
         }
     }
 
+    /// The kernel with its rows jammed whether it pays or not.
+    fn jammed(&mut self, kernel: &Kernel) -> Vec<Kernel> {
+        let kernels = [2, 4].map(|rows| sweep(jammed(kernel, rows).0));
+        kernels.iter().for_each(|kernel| self.failures.extend(verify(kernel).err()));
+        kernels.into()
+    }
+
     fn module(&mut self, lowered: &Lowered) -> Option<Module> {
         let module = verify(&lowered.kernel).and_then(|()| {
             compile(
@@ -152,7 +167,7 @@ impl<'p> Checker<'p> {
         &mut self,
         id: TensorId,
         tensor: &Tensor,
-        lowered: &Lowered,
+        (lowered, jammed): (&Lowered, &[Kernel]),
         module: &Module,
         region: &Region,
     ) {
@@ -178,6 +193,7 @@ impl<'p> Checker<'p> {
         self.run(&Job {
             name: &tensor.name,
             lowered,
+            jammed,
             module,
             region,
             element,
@@ -199,7 +215,18 @@ impl<'p> Checker<'p> {
         let Some(sources) = self.sources(lowered, &needs) else { return };
         let calls = vec![Call { region: region.clone(), windows: Vec::new() }];
         let (name, element) = (&*view.name, view.element);
-        self.run(&Job { name, lowered, module, region, element, sources, expected, calls, windowed: None });
+        self.run(&Job {
+            name,
+            lowered,
+            jammed: &[],
+            module,
+            region,
+            element,
+            sources,
+            expected,
+            calls,
+            windowed: None,
+        });
     }
 
     /// What the interpreter knows of the sources inside the boxes that are needed.
@@ -257,8 +284,13 @@ impl<'p> Checker<'p> {
             points(job.region).iter().for_each(|coords| out.set(coords, start(&windowed.blend, element)));
         }
         memory.push(out);
-        let slow = executed(job, memory.clone())?;
-        compare(job, "execute", slow)?;
+        compare(job, "execute", executed(job, &job.lowered.kernel, memory.clone())?)?;
+        for kernel in job.jammed {
+            let jammed = executed(job, kernel, memory.clone());
+            jammed
+                .and_then(|out| compare(job, "jammed", out))
+                .map_err(|error| format!("{error}\n{kernel}"))?;
+        }
         for side in [Side::Start, Side::End] {
             compare(job, "jit", compiled(job, &memory, side))?;
         }
@@ -274,12 +306,12 @@ fn args(job: &Job<'_>, call: &Call, memory: &[Memory]) -> Vec<i64> {
     job.lowered.args(&call.region, &call.windows, &places)
 }
 
-fn executed(job: &Job<'_>, mut memory: Vec<Memory>) -> Result<Memory, String> {
+fn executed(job: &Job<'_>, kernel: &Kernel, mut memory: Vec<Memory>) -> Result<Memory, String> {
     for call in &job.calls {
         let args = args(job, call, &memory);
         let mut bytes: Vec<Vec<u8>> =
             memory.iter_mut().map(|memory| std::mem::take(&mut memory.bytes)).collect();
-        execute(&job.lowered.kernel, &args, &mut bytes)?;
+        execute(kernel, &args, &mut bytes)?;
         memory.iter_mut().zip(bytes).for_each(|(memory, bytes)| memory.bytes = bytes);
     }
     Ok(memory.pop().unwrap())

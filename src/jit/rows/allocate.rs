@@ -4,6 +4,7 @@
 //! room. Sources (rows of memory, constants, what is the same for the whole row) are never saved: they are loaded again,
 //! or go into the instruction as memory.
 
+use super::evex::When;
 use super::evex::{Base, Bits, Bytes, Gpr, Index, Memory, Operands, R11, RAX, RDI, RSP, Rm};
 use super::ops::{self, Encoding, Tuple};
 use super::program::{Address, Class, Home, Inst, Part, Program, Reg, Shape};
@@ -167,6 +168,7 @@ impl Allocator<'_> {
                 self.bytes.vector(inst.encoding, self.bits, &operands);
             }
             Shape::Fma => self.fma(at, inst),
+            Shape::Divide => self.divide(at, inst),
             Shape::Permute2 => self.permute2(at, inst),
             Shape::Store(address, part) => self.store(at, inst, address, part),
             Shape::Gather(address, part) => self.gather(at, inst, address, part),
@@ -269,6 +271,41 @@ impl Allocator<'_> {
             _ => [&ops::FMA132PS, &ops::FMA132PD],
         };
         self.bytes.vector(encoding[usize::from(wide)], self.bits, &plain(dst, vvvv, rm));
+    }
+
+    /// dst = a / b by way of c, the inverse of b.
+    ///
+    /// With q = a * c rounded, the rest a - q * b is exact, and q + rest * c rounds to the quotient (Markstein's theorem),
+    /// as long as nothing overflows and no bits fall off at the small end. Where a lane's exponent is outside of the
+    /// middle, those lanes are divided as they are; zeros and what is not a number are among them.
+    fn divide(&mut self, at: usize, inst: &Inst) {
+        let wide = inst.encoding.wide == 1;
+        let [a, b, c] = [0, 1, 2].map(|arg| self.ensure(inst.args[arg]));
+        let quotient = self.free(Class::Vector);
+        self.locked.push((Class::Vector, quotient));
+        let rest = self.free(Class::Vector);
+        self.locked.push((Class::Vector, rest));
+        let far = self.free(Class::Mask);
+        let of = |narrow: &'static Encoding, other: &'static Encoding| if wide { other } else { narrow };
+        let (bits, register) = (self.bits, Rm::Register);
+        // The exponent is in the middle if bits * 2 - lowest < highest - lowest, without signs.
+        let shift = Operands { imm: Some(1), ..plain(6, rest, register(a)) };
+        self.bytes.vector(of(&ops::SHIFTD, &ops::SHIFTQ), bits, &shift);
+        let [lowest, range] = [0, 1].map(|number| in_pool(self.program.middles[usize::from(wide)][number]));
+        self.bytes.vector(of(&ops::SUBD, &ops::SUBQ), bits, &plain(rest, rest, Rm::Broadcast(lowest)));
+        let compare = Operands { imm: Some(5), ..plain(far, rest, Rm::Broadcast(range)) };
+        self.bytes.vector(of(&ops::CMPUD, &ops::CMPUQ), bits, &compare);
+        self.bytes.vector(of(&ops::MULPS, &ops::MULPD), bits, &plain(quotient, a, register(c)));
+        self.bytes.vector(&ops::MOVPS, bits, &plain(rest, 0, register(quotient)));
+        self.bytes.vector(of(&ops::FNMA213PS, &ops::FNMA213PD), bits, &plain(rest, b, register(a)));
+        self.bytes.vector(of(&ops::FMA231PS, &ops::FMA231PD), bits, &plain(quotient, rest, register(c)));
+        self.bytes.mask(&ops::KTEST, &plain(far, 0, register(far)));
+        let all = self.bytes.jump_forward(When::Zero);
+        let divide = Operands { mask: far, ..plain(quotient, a, register(b)) };
+        self.bytes.vector(inst.encoding, bits, &divide);
+        self.bytes.land(all);
+        self.release(at, inst);
+        self.take(inst.dst.expect("a result"), quotient);
     }
 
     /// dst = a permuted with c by b; written over a copy of a.

@@ -19,6 +19,8 @@ pub(super) const GREATER_OR_EQUAL: u8 = 29;
 const GREATER: u8 = 30;
 
 const COMPARE_FLOATS: [&Encoding; 2] = [&ops::CMPPS, &ops::CMPPD];
+/// Divisors for which the way by the inverse is exact.
+const ORDINARY: std::ops::RangeInclusive<f64> = 9.094947017729282e-13..=1099511627776.0;
 const SIGN: (u32, u64) = (1 << 31, 1 << 63);
 
 impl Selector<'_> {
@@ -57,12 +59,18 @@ impl Selector<'_> {
         }
     }
 
-    pub(super) fn float_binary(&mut self, function: BinaryFn, a: Lanes, b: Lanes) -> Result<Lanes> {
+    pub(super) fn float_binary(
+        &mut self,
+        function: BinaryFn,
+        a: Lanes,
+        b: Lanes,
+        known: Option<Scalar>,
+    ) -> Result<Lanes> {
         let predicate = match function {
             BinaryFn::Add => return self.two([&ops::ADDPS, &ops::ADDPD], a, b),
             BinaryFn::Sub => return self.two([&ops::SUBPS, &ops::SUBPD], a, b),
             BinaryFn::Mul => return self.two([&ops::MULPS, &ops::MULPD], a, b),
-            BinaryFn::Div => return self.two([&ops::DIVPS, &ops::DIVPD], a, b),
+            BinaryFn::Div => return self.quotient(a, b, known),
             BinaryFn::Min | BinaryFn::Max => {
                 let (a, b) = if seeded::active(Bug::NanInMinMax) { (b, a) } else { (a, b) };
                 let least = [&ops::MINPS, &ops::MINPD];
@@ -82,6 +90,25 @@ impl Selector<'_> {
             }
         };
         Ok(Lanes::Mask(self.compare(COMPARE_FLOATS, predicate, a, b)?))
+    }
+
+    /// A quotient. Division by a constant is a product and its correction, but for numbers far from 1.
+    fn quotient(&mut self, a: Lanes, b: Lanes, known: Option<Scalar>) -> Result<Lanes> {
+        let known = known.and_then(Scalar::as_float);
+        let Some(divisor) = known.filter(|divisor| ORDINARY.contains(&divisor.abs())) else {
+            return self.two([&ops::DIVPS, &ops::DIVPD], a, b);
+        };
+        let is_power = divisor.abs().to_bits().trailing_zeros() >= 52;
+        let inverse = match a {
+            Lanes::Two(..) => 1.0 / divisor,
+            Lanes::One(_) | Lanes::Mask(_) => (1.0 / divisor as f32).into(),
+        };
+        let inverse = self.float(a, inverse);
+        if is_power {
+            return self.two([&ops::MULPS, &ops::MULPD], a, inverse);
+        }
+        let encoding = if matches!(a, Lanes::Two(..)) { &ops::DIVPD } else { &ops::DIVPS };
+        self.each(&[a, b, inverse], |program, args| program.vector(Shape::Divide, encoding, args, None))
     }
 
     fn floor_quotient(&mut self, a: Lanes, b: Lanes) -> Result<Lanes> {

@@ -113,6 +113,7 @@ pub(super) struct Jump(usize);
 pub(super) enum When {
     Greater = 0xf,
     LessOrEqual = 0xe,
+    Zero = 0x4,
 }
 
 impl Bytes {

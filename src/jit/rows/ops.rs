@@ -83,6 +83,9 @@ ops! {
     FMA231PS "vfmadd231ps" M0F38 P66 0 0xb8 Full;
     FMA231PD "vfmadd231pd" M0F38 P66 1 0xb8 Full;
 
+    FNMA213PS "vfnmadd213ps" M0F38 P66 0 0xac Full;
+    FNMA213PD "vfnmadd213pd" M0F38 P66 1 0xac Full;
+
     ANDD "vpandd" M0F P66 0 0xdb Full;
     ANDQ "vpandq" M0F P66 1 0xdb Full;
     ORD "vpord" M0F P66 0 0xeb Full;
@@ -182,6 +185,7 @@ ops! {
     KUNPCK "kunpckbw" M0F P66 0 0x4b Half;
     KSHIFTR "kshiftrw" M0F3A P66 1 0x30 Full;
     KSHIFTL "kshiftlw" M0F3A P66 1 0x32 Full;
+    KTEST "kortestw" M0F None 0 0x98 Full;
     KLOAD "kmovw" M0F None 0 0x90 Full;
     KSTORE "kmovw" M0F None 0 0x91 Full;
     KFROM "kmovw" M0F None 0 0x92 Full;

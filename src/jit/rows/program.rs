@@ -105,6 +105,8 @@ pub(super) enum Shape {
     Reversed,
     /// dst = a * b + c
     Fma,
+    /// dst = a / b, where b is a constant of an ordinary size, and c about 1 / b.
+    Divide,
     /// dst = lanes of a and c that b says; written over a.
     Permute2,
     /// dst = mask ? b : a; b may be memory.
@@ -129,9 +131,22 @@ pub(super) struct Program {
     pub(super) classes: Vec<Class>,
     pub(super) slots: Vec<Slot>,
     pub(super) pool: Vec<u8>,
+    /// Where the pool says which exponents are ordinary: twice the bits of the lowest number, and how much further the
+    /// highest is; for f32 and for f64.
+    pub(super) middles: [[i32; 2]; 2],
 }
 
 impl Program {
+    pub(super) fn new() -> Program {
+        let mut program = Program::default();
+        let narrow = [2f32.powi(-60), 2f32.powi(60)].map(|end| end.to_bits() << 1);
+        let wide = [2f64.powi(-800), 2f64.powi(800)].map(|end| end.to_bits() << 1);
+        let narrow = [narrow[0], narrow[1] - narrow[0]].map(|number| program.pooled(&number.to_le_bytes()));
+        let wide = [wide[0], wide[1] - wide[0]].map(|number| program.pooled(&number.to_le_bytes()));
+        program.middles = [narrow, wide];
+        program
+    }
+
     pub(super) fn reg(&mut self, class: Class, home: Home) -> Reg {
         self.homes.push(home);
         self.classes.push(class);

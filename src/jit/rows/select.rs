@@ -59,8 +59,7 @@ pub(super) fn select(kernel: &Kernel, row: &For, bits: Bits) -> Result<Program> 
         }
     }
     let motions = Motions::new(kernel, row.var, placed.into_iter());
-    let mut selector =
-        Selector { kernel, motions, bits, program: Program::default(), values: Values::default() };
+    let mut selector = Selector { kernel, motions, bits, program: Program::new(), values: Values::default() };
     for statement in &row.body.statements {
         if let Statement::Store(buffer, offset, value) = statement {
             selector.store(*buffer, *offset, *value)?;
@@ -408,7 +407,7 @@ impl Selector<'_> {
         let (a, b) = (self.value(a)?, self.value(b)?);
         match element {
             Element::Bool => self.mask_binary(function, a, b),
-            Element::F16 | Element::F32 | Element::F64 => self.float_binary(function, a, b),
+            Element::F16 | Element::F32 | Element::F64 => self.float_binary(function, a, b, known),
             _ => self.int_binary(function, element, a, b, known),
         }
     }

@@ -2,6 +2,9 @@
 //!
 //! ```text
 //! (x + 3) - 3        x                sums of constants meet
+//! (a + 1) - (b + 3)  (a - b) + -2     and come last, so that sums that differ by a constant share the rest
+//! (x + 3) * 2        x * 2 + 6
+//! x // 8, x % 8      x >> 3, x & 7
 //! x - x, x ^ x       0
 //! i64(i32(u8))       i64(u8)          a conversion that loses nothing is left out
 //! select(not c, a, b)                 select(c, b, a)
@@ -11,38 +14,48 @@
 
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
-use crate::loops::builder::Builder;
-use crate::loops::ir::{Block, For, If, Kernel, Op, Statement, ValueId};
+use crate::loops::builder::{Builder, OpenLoop};
+use crate::loops::ir::{Block, For, If, Kernel, LoopKind, Op, Statement, ValueId};
 
 /// The kernel with simpler values in it.
 pub fn simplify(kernel: &Kernel) -> Kernel {
-    let mut builder = Builder::new(&kernel.name, kernel.args.clone(), kernel.buffers.clone());
-    kernel.tables.iter().for_each(|table| _ = builder.table(table.clone()));
-    let mut simplifier = Simplifier { kernel, builder, values: vec![None; kernel.values.len()], arm: 0 };
-    simplifier.block(&kernel.body);
+    let mut simplifier = Simplifier::new(kernel);
+    simplifier.statements(&kernel.body.statements);
     simplifier.builder.finish()
 }
 
-struct Simplifier<'k> {
-    kernel: &'k Kernel,
-    builder: Builder,
-    /// The new value of each.
-    values: Vec<Option<ValueId>>,
+/// The new value of each old one.
+pub(super) type Values = Vec<Option<ValueId>>;
+
+/// Builds a kernel anew; other passes do the parts of it that stay as they are with this.
+pub(super) struct Simplifier<'k> {
+    pub(super) kernel: &'k Kernel,
+    pub(super) builder: Builder,
+    pub(super) values: Values,
     /// Depth of the innermost `if`: loads do not leave it.
     arm: usize,
+    /// Depth of the row that is open.
+    row: Option<usize>,
 }
 
-impl Simplifier<'_> {
-    fn get(&self, id: ValueId) -> ValueId {
+impl<'k> Simplifier<'k> {
+    /// With nothing built yet.
+    pub(super) fn new(kernel: &'k Kernel) -> Self {
+        let mut builder = Builder::new(&kernel.name, kernel.args.clone(), kernel.buffers.clone());
+        kernel.tables.iter().for_each(|table| _ = builder.table(table.clone()));
+        Simplifier { kernel, builder, values: vec![None; kernel.values.len()], arm: 0, row: None }
+    }
+
+    pub(super) fn get(&self, id: ValueId) -> ValueId {
         self.values[id.index()].expect("verified: computed before its use")
     }
 
-    fn set(&mut self, old: ValueId, new: ValueId) {
+    pub(super) fn set(&mut self, old: ValueId, new: ValueId) {
         self.values[old.index()] = Some(new);
     }
 
-    fn block(&mut self, block: &Block) {
-        for statement in &block.statements {
+    pub(super) fn statements(&mut self, statements: &[Statement]) {
+        for statement in statements {
             match statement {
                 Statement::Let(id) => {
                     let value = self.value(*id);
@@ -58,39 +71,77 @@ impl Simplifier<'_> {
         }
     }
 
-    fn looped(&mut self, looped: &For) {
+    pub(super) fn looped(&mut self, looped: &For) {
+        let open = self.open(looped);
+        self.statements(&looped.body.statements);
+        self.close(looped, open);
+    }
+
+    /// Opens a loop as it is.
+    pub(super) fn open(&mut self, looped: &For) -> OpenLoop {
         let (lo, hi) = (self.get(looped.lo), self.get(looped.hi));
         let inits: Vec<ValueId> = looped.carried.iter().map(|carry| self.get(carry.init)).collect();
-        let (open, carried) = self.builder.open_loop(looped.kind, lo, hi, &inits);
+        let (open, carried) = self.open_loop(looped.kind, lo, hi, &inits);
         self.set(looped.var, open.var);
         looped.carried.iter().zip(carried).for_each(|(carry, new)| self.set(carry.carried, new));
-        self.block(&looped.body);
+        open
+    }
+
+    pub(super) fn close(&mut self, looped: &For, open: OpenLoop) {
         let next: Vec<ValueId> = looped.carried.iter().map(|carry| self.get(carry.next)).collect();
-        let results = self.builder.close_loop(open, &next);
+        let results = self.close_loop(open, &next);
         looped.carried.iter().zip(results).for_each(|(carry, new)| self.set(carry.result, new));
     }
 
-    fn choice(&mut self, choice: &If) {
+    /// As that of the builder.
+    pub(super) fn open_loop(
+        &mut self,
+        kind: LoopKind,
+        lo: ValueId,
+        hi: ValueId,
+        inits: &[ValueId],
+    ) -> (OpenLoop, Vec<ValueId>) {
+        let opened = self.builder.open_loop(kind, lo, hi, inits);
+        if kind == LoopKind::Row {
+            self.row = Some(self.builder.depth());
+        }
+        opened
+    }
+
+    /// As that of the builder.
+    pub(super) fn close_loop(&mut self, open: OpenLoop, next: &[ValueId]) -> Vec<ValueId> {
+        self.row = self.row.filter(|depth| *depth != self.builder.depth());
+        self.builder.close_loop(open, next)
+    }
+
+    pub(super) fn choice(&mut self, choice: &If) {
         let condition = self.get(choice.condition);
-        let firsts: Vec<ValueId> = choice.results.iter().map(|(_, a, _)| *a).collect();
-        let seconds: Vec<ValueId> = choice.results.iter().map(|(_, _, b)| *b).collect();
-        let then = self.arm(&choice.then, &firsts);
-        let otherwise = self.arm(&choice.otherwise, &seconds);
+        let then = self.arm(&choice.then, choice.results.iter().map(|(_, a, _)| *a));
+        let otherwise = self.arm(&choice.otherwise, choice.results.iter().map(|(_, _, b)| *b));
         let results = self.builder.choose(condition, then, otherwise);
         choice.results.iter().zip(results).for_each(|((result, _, _), new)| self.set(*result, new));
     }
 
-    fn arm(&mut self, block: &Block, results: &[ValueId]) -> (Block, Vec<ValueId>) {
-        let outer = self.arm;
-        self.builder.open_block();
-        self.arm = self.builder.depth();
-        self.block(block);
-        let results = results.iter().map(|id| self.get(*id)).collect();
-        self.arm = outer;
-        (self.builder.close_block(), results)
+    fn arm(&mut self, block: &Block, results: impl Iterator<Item = ValueId>) -> (Block, Vec<ValueId>) {
+        let outer = self.open_arm();
+        self.statements(&block.statements);
+        let results = results.map(|id| self.get(id)).collect();
+        (self.close_arm(outer), results)
     }
 
-    fn value(&mut self, id: ValueId) -> ValueId {
+    /// Opens a block that runs under a condition, and gives the depth of the one around it.
+    pub(super) fn open_arm(&mut self) -> usize {
+        self.builder.open_block();
+        std::mem::replace(&mut self.arm, self.builder.depth())
+    }
+
+    /// Closes the block that `open_arm` opened.
+    pub(super) fn close_arm(&mut self, outer: usize) -> Block {
+        self.arm = outer;
+        self.builder.close_block()
+    }
+
+    pub(super) fn value(&mut self, id: ValueId) -> ValueId {
         let element = self.kernel.value(id).element;
         match &self.kernel.value(id).op {
             Op::Const(value) => self.builder.number(*value),
@@ -106,7 +157,7 @@ impl Simplifier<'_> {
         }
     }
 
-    fn binary(&mut self, function: BinaryFn, a: ValueId, b: ValueId) -> ValueId {
+    pub(super) fn binary(&mut self, function: BinaryFn, a: ValueId, b: ValueId) -> ValueId {
         let element = self.builder.element(a);
         if !element.is_int() {
             return self.builder.binary(function, a, b);
@@ -119,30 +170,83 @@ impl Simplifier<'_> {
             }
             BinaryFn::And | BinaryFn::Or | BinaryFn::Min | BinaryFn::Max if a == b => a,
             BinaryFn::Add | BinaryFn::Sub => self.sum(function, a, b),
+            BinaryFn::Mul if element == Element::I64 => self.product(a, b),
+            BinaryFn::FloorDiv | BinaryFn::Rem => self.division(function, a, b),
             _ => self.builder.binary(function, a, b),
         }
     }
 
-    /// `(x + c) ± d` with constants `c` and `d` is `x + (c ± d)`.
+    /// `(x + c) ± (z + d)` with constants `c` and `d` is `(x ± z) + (c ± d)`.
     fn sum(&mut self, function: BinaryFn, a: ValueId, b: ValueId) -> ValueId {
-        let (a, b) = match self.builder.constant(a) {
-            Some(_) if function == BinaryFn::Add => (b, a),
-            _ => (a, b),
-        };
-        let inner = match *self.builder.op(a) {
-            Op::Binary(BinaryFn::Add, x, c) if self.builder.constant(c).is_some() => Some((x, c)),
-            _ => None,
-        };
-        match (inner, self.builder.constant(b)) {
-            (Some((x, c)), Some(_)) => {
-                let constant = self.builder.binary(function, c, b);
-                self.builder.binary(BinaryFn::Add, x, constant)
+        let element = self.builder.element(a);
+        let ((x, c), (z, d)) = (self.apart(a), self.apart(b));
+        let constant = Scalar::int(element, if function == BinaryFn::Add { c + d } else { c - d });
+        let moving = match (x, z) {
+            (Some(x), None) => x,
+            (None, Some(z)) if function == BinaryFn::Add => z,
+            (Some(x), Some(z)) if function == BinaryFn::Sub && x == z => {
+                return self.builder.number(constant);
             }
-            _ => self.builder.binary(function, a, b),
+            (Some(x), Some(z)) if self.gathers((a, c), (b, d)) => self.builder.binary(function, x, z),
+            _ => return self.builder.binary(function, a, b),
+        };
+        let constant = self.builder.number(constant);
+        self.builder.binary(BinaryFn::Add, moving, constant)
+    }
+
+    /// What a value is without a constant that is added to it, and that constant.
+    fn apart(&self, id: ValueId) -> (Option<ValueId>, i128) {
+        let known = |id: ValueId| self.builder.constant(id).and_then(Scalar::as_int);
+        match *self.builder.op(id) {
+            Op::Const(_) => (None, known(id).unwrap_or_default()),
+            Op::Binary(BinaryFn::Add, x, c) => known(c).map_or((Some(id), 0), |c| (Some(x), c)),
+            _ => (Some(id), 0),
         }
     }
 
-    fn select(&mut self, condition: ValueId, a: ValueId, b: ValueId) -> ValueId {
+    /// Whether the constants of two terms are taken out of their sum. Of offsets they are, so that those that differ by a
+    /// constant share the rest; but not if a row would then add what was added before it.
+    fn gathers(&self, (a, c): (ValueId, i128), (b, d): (ValueId, i128)) -> bool {
+        let home = |id: ValueId| self.builder.home(id);
+        let outside = self.row.is_none_or(|row| home(a).max(home(b)) < row);
+        match (c != 0, d != 0) {
+            (true, true) => true,
+            (false, false) => false,
+            (first, _) => {
+                let (holder, other) = if first { (a, b) } else { (b, a) };
+                self.builder.element(a) == Element::I64 && (outside || home(holder) >= home(other))
+            }
+        }
+    }
+
+    /// `(x + c) * d` with constants `c` and `d` is `x * d + c * d`.
+    fn product(&mut self, a: ValueId, b: ValueId) -> ValueId {
+        let (a, b) = if self.builder.constant(a).is_some() { (b, a) } else { (a, b) };
+        let factor = self.builder.constant(b).and_then(Scalar::as_int);
+        let ((x, c), Some(factor)) = (self.apart(a), factor) else {
+            return self.builder.binary(BinaryFn::Mul, a, b);
+        };
+        let Some(x) = x.filter(|_| c != 0) else { return self.builder.binary(BinaryFn::Mul, a, b) };
+        let constant = self.builder.number(Scalar::int(Element::I64, c * factor));
+        let moving = self.builder.binary(BinaryFn::Mul, x, b);
+        self.builder.binary(BinaryFn::Add, moving, constant)
+    }
+
+    /// Division by a power of two is a shift, and what is left are the bits that it drops.
+    fn division(&mut self, function: BinaryFn, a: ValueId, b: ValueId) -> ValueId {
+        let divisor = self.builder.constant(b).and_then(Scalar::as_int);
+        let Some(divisor) = divisor.filter(|divisor| *divisor > 0 && divisor.count_ones() == 1) else {
+            return self.builder.binary(function, a, b);
+        };
+        let (function, number) = match function {
+            BinaryFn::Rem => (BinaryFn::And, divisor - 1),
+            _ => (BinaryFn::Shr, divisor.trailing_zeros().into()),
+        };
+        let number = self.builder.number(Scalar::int(self.builder.element(a), number));
+        self.binary(function, a, number)
+    }
+
+    pub(super) fn select(&mut self, condition: ValueId, a: ValueId, b: ValueId) -> ValueId {
         match *self.builder.op(condition) {
             Op::Unary(UnaryFn::Not, opposite) => self.builder.select(opposite, b, a),
             _ => self.builder.select(condition, a, b),
@@ -150,7 +254,7 @@ impl Simplifier<'_> {
     }
 
     /// Leaves out an integer type in between that holds every value of the one before it.
-    fn cast(&mut self, a: ValueId, element: Element) -> ValueId {
+    pub(super) fn cast(&mut self, a: ValueId, element: Element) -> ValueId {
         let through = match *self.builder.op(a) {
             Op::Cast(x) if self.holds(a, x) => x,
             _ => a,

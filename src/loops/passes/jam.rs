@@ -1,0 +1,538 @@
+//! Jams rows: a few rows of the output are computed together, and what they share is computed once.
+//!
+//! ```text
+//! for y in lo..hi                     for j in 0..(hi - lo) // 4
+//!   row x in a..b                       row x in a..b
+//!     load b0 at row y - 1                load b0 at rows 4 * j + lo - 1 to 4 * j + lo + 4     6 loads instead of 12
+//!     load b0 at row y                    …
+//!     load b0 at row y + 1                store b1 at rows 4 * j + lo to 4 * j + lo + 3
+//!     store b1 at row y               for y in lo + 4 * ((hi - lo) // 4)..hi                   what is left, as before
+//! ```
+//!
+//! Nothing has to be searched for: `simplify` writes the row's number as `base + 0`, `base + 1`, …, constants come last, and
+//! the builder finds equal values. Loops and choices inside the row are merged if they go the same way in all its copies.
+//!
+//! Of the three rows that [`split`](super::split) makes the middle is jammed, the ends get a loop of their own.
+//!
+//! Steps of a loop around a row are independent of each other, by the last promise of [`verify`](crate::loops::verify):
+//! none writes what another one touches. Rings keep it as well: a call writes no more rows than a ring holds, since a
+//! ring is as large as the most rows that a band holds of it, and what a band computes is part of that.
+
+use super::simplify::{Simplifier, Values};
+use crate::graph::scalar::BinaryFn;
+use crate::graph::types::Element;
+use crate::loops::builder::Builder;
+use crate::loops::ir::{Block, For, If, Kernel, LoopKind, Op, Statement, ValueId};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::AddAssign;
+
+/// Bodies of more operations than this are not made: code has to fit its cache, and to be compiled.
+const LARGEST: usize = 1_000;
+
+/// How many rows are computed together, and what that saves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// 1 if each row is on its own.
+    pub rows: usize,
+    /// What as many rows take on their own.
+    pub apart: Work,
+    /// What they take together.
+    pub jammed: Work,
+}
+
+/// What a step along a row does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Elements read from buffers and tables.
+    pub loads: usize,
+    /// Operations on values, but for sums and products of offsets, which cost next to nothing.
+    pub operations: usize,
+}
+
+impl Work {
+    fn total(self) -> usize {
+        self.loads + self.operations
+    }
+
+    fn times(self, count: usize) -> Work {
+        Work { loads: self.loads * count, operations: self.operations * count }
+    }
+}
+
+impl AddAssign for Work {
+    fn add_assign(&mut self, other: Work) {
+        self.loads += other.loads;
+        self.operations += other.operations;
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (apart, jammed) = (self.apart, self.jammed);
+        if self.rows == 1 {
+            return write!(f, "one row at a time: {} loads, {} operations", jammed.loads, jammed.operations);
+        }
+        write!(f, "{} rows at a time: {} loads instead of {}, ", self.rows, jammed.loads, apart.loads)?;
+        write!(f, "{} operations instead of {}", jammed.operations, apart.operations)
+    }
+}
+
+/// The kernel with its rows jammed where that pays, and what was chosen.
+///
+/// Four rows are the norm: fewer share less, more need registers that are not there. Two are taken where four would be too
+/// much code. At least a tenth of the work has to go, or the rows stay apart.
+pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
+    let (single, one) = jammed(kernel, 1);
+    let pays =
+        |rows: usize, work: Work| work.total() <= LARGEST && work.total() * 10 <= one.total() * rows * 9;
+    let sizes = 1..=4 * LARGEST;
+    let tried = [4, 2].into_iter().filter(|rows| sizes.contains(&(one.total() * rows)));
+    let mut tried = tried.map(|rows| (rows, jammed(kernel, rows)));
+    match tried.find(|(rows, (_, work))| pays(*rows, *work)) {
+        Some((rows, (kernel, work))) => (kernel, Choice { rows, apart: one.times(rows), jammed: work }),
+        None => (single, Choice { rows: 1, apart: one, jammed: one }),
+    }
+}
+
+/// The kernel with that many rows jammed, and the work of a step along the jammed rows.
+pub fn jammed(kernel: &Kernel, rows: usize) -> (Kernel, Work) {
+    let mut jammer = Jammer { simplifier: Simplifier::new(kernel), rows, work: Work::default() };
+    jammer.outside(&kernel.body);
+    (jammer.simplifier.builder.finish(), jammer.work)
+}
+
+struct Jammer<'k> {
+    simplifier: Simplifier<'k>,
+    rows: usize,
+    work: Work,
+}
+
+impl Jammer<'_> {
+    /// Statements outside of rows.
+    fn outside(&mut self, block: &Block) {
+        for statement in &block.statements {
+            match statement {
+                Statement::For(looped) if looped.kind == LoopKind::Serial => self.serial(looped),
+                Statement::For(_) | Statement::If(_) | Statement::Let(_) | Statement::Store(..) => {
+                    self.simplifier.statements(std::slice::from_ref(statement))
+                }
+            }
+        }
+    }
+
+    fn serial(&mut self, looped: &For) {
+        match jammable(self.simplifier.kernel, looped) {
+            Some(nest) if self.rows > 1 => self.nest(&nest),
+            Some(nest) => {
+                let (lo, hi) = (self.simplifier.get(looped.lo), self.simplifier.get(looped.hi));
+                let work = self.apart(&nest, (lo, hi), &nest.rows);
+                self.work += work;
+            }
+            None => {
+                let open = self.simplifier.open(looped);
+                self.outside(&looped.body);
+                self.simplifier.close(looped, open);
+            }
+        }
+    }
+
+    /// The loop over groups of rows, that over the rows that are left, and that over the ends of rows.
+    fn nest(&mut self, nest: &Nest<'_>) {
+        let (lo, hi) = (self.simplifier.get(nest.looped.lo), self.simplifier.get(nest.looped.hi));
+        let groups = self.groups(lo, hi);
+        let zero = self.simplifier.builder.int(0);
+        let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
+        let base = self.after(lo, open.var);
+        let mut copies: Vec<Values> = (0..self.rows).map(|at| self.uniform(nest, base, at)).collect();
+        let work = self.row(nest.main, &mut copies);
+        self.work += work;
+        self.simplifier.close_loop(open, &[]);
+        let rest = self.after(lo, groups);
+        self.apart(nest, (rest, hi), &[nest.main]);
+        let ends: Vec<&For> = nest.rows.iter().copied().filter(|row| row.var != nest.main.var).collect();
+        if !ends.is_empty() {
+            self.apart(nest, (lo, hi), &ends);
+        }
+    }
+
+    /// How many whole groups of rows `lo..hi` has: coordinates are so small that their difference does not wrap.
+    fn groups(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
+        let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
+        let (shift, zero) = (self.rows.trailing_zeros().into(), 0);
+        let [shift, zero] = [shift, zero].map(|number| self.simplifier.builder.int(number));
+        let groups = self.simplifier.binary(BinaryFn::Shr, length, shift);
+        self.simplifier.binary(BinaryFn::Max, groups, zero)
+    }
+
+    /// The row after that many groups.
+    fn after(&mut self, lo: ValueId, groups: ValueId) -> ValueId {
+        let rows = self.simplifier.builder.int(self.rows as i64);
+        let moved = self.simplifier.binary(BinaryFn::Mul, groups, rows);
+        self.simplifier.binary(BinaryFn::Add, lo, moved)
+    }
+
+    /// The values outside of rows, for row `base + at`.
+    fn uniform(&mut self, nest: &Nest<'_>, base: ValueId, at: usize) -> Values {
+        let outer = self.simplifier.values.clone();
+        let at = self.simplifier.builder.int(at as i64);
+        let place = self.simplifier.binary(BinaryFn::Add, base, at);
+        self.simplifier.set(nest.looped.var, place);
+        nest.looped.body.statements.iter().for_each(|statement| {
+            if let Statement::Let(_) = statement {
+                self.simplifier.statements(std::slice::from_ref(statement));
+            }
+        });
+        std::mem::replace(&mut self.simplifier.values, outer)
+    }
+
+    /// Some of the rows, one step of the loop around them after the other; the work of the one that could be jammed.
+    fn apart(&mut self, nest: &Nest<'_>, (lo, hi): (ValueId, ValueId), rows: &[&For]) -> Work {
+        let (open, _) = self.simplifier.open_loop(LoopKind::Serial, lo, hi, &[]);
+        let mut copies = [self.uniform(nest, open.var, 0)];
+        let mut work = Work::default();
+        for row in rows {
+            let own = self.row(row, &mut copies);
+            work = if row.var == nest.main.var { own } else { work };
+        }
+        self.simplifier.close_loop(open, &[]);
+        work
+    }
+
+    /// One row that does the work of all copies.
+    fn row(&mut self, row: &For, copies: &mut [Values]) -> Work {
+        let (lo, hi) = (new(&copies[0], row.lo), new(&copies[0], row.hi));
+        let (open, _) = self.simplifier.open_loop(LoopKind::Row, lo, hi, &[]);
+        copies.iter_mut().for_each(|copy| copy[row.var.index()] = Some(open.var));
+        self.inside(&row.body.statements, copies);
+        let work = work(&self.simplifier.builder, self.simplifier.builder.statements());
+        self.simplifier.close_loop(open, &[]);
+        work
+    }
+
+    /// Statements of a row: straight-line code copy by copy, loops and choices together.
+    fn inside(&mut self, mut statements: &[Statement], copies: &mut [Values]) {
+        let is_plain = |statement: &&Statement| matches!(statement, Statement::Let(_) | Statement::Store(..));
+        while !statements.is_empty() {
+            let plain = statements.iter().take_while(is_plain).count();
+            self.each(copies, |simplifier| simplifier.statements(&statements[..plain]));
+            statements = &statements[plain..];
+            match statements.first() {
+                Some(Statement::For(looped)) => self.looped(looped, copies),
+                Some(Statement::If(choice)) => self.choice(choice, copies),
+                Some(Statement::Let(_) | Statement::Store(..)) | None => continue,
+            }
+            statements = &statements[1..];
+        }
+    }
+
+    fn each(&mut self, copies: &mut [Values], mut act: impl FnMut(&mut Simplifier<'_>)) {
+        for copy in copies {
+            std::mem::swap(copy, &mut self.simplifier.values);
+            act(&mut self.simplifier);
+            std::mem::swap(copy, &mut self.simplifier.values);
+        }
+    }
+
+    /// A loop inside the row, which carries the values of all copies.
+    fn looped(&mut self, looped: &For, copies: &mut [Values]) {
+        if !agree(copies, looped.lo) || !agree(copies, looped.hi) {
+            return self.each(copies, |simplifier| simplifier.looped(looped));
+        }
+        let (lo, hi) = (new(&copies[0], looped.lo), new(&copies[0], looped.hi));
+        let carries = &looped.carried;
+        let inits = all(copies, carries.iter().map(|carry| carry.init));
+        let (open, carried) = self.simplifier.open_loop(looped.kind, lo, hi, &inits);
+        copies.iter_mut().for_each(|copy| copy[looped.var.index()] = Some(open.var));
+        give(copies, carries.iter().map(|carry| carry.carried), carried);
+        self.inside(&looped.body.statements, copies);
+        let next = all(copies, carries.iter().map(|carry| carry.next));
+        let results = self.simplifier.close_loop(open, &next);
+        give(copies, carries.iter().map(|carry| carry.result), results);
+    }
+
+    /// A choice inside the row, which gives the values of all copies.
+    fn choice(&mut self, choice: &If, copies: &mut [Values]) {
+        if !agree(copies, choice.condition) {
+            return self.each(copies, |simplifier| simplifier.choice(choice));
+        }
+        let condition = new(&copies[0], choice.condition);
+        let then = self.arm(&choice.then, choice.results.iter().map(|(_, a, _)| *a), copies);
+        let otherwise = self.arm(&choice.otherwise, choice.results.iter().map(|(_, _, b)| *b), copies);
+        let results = self.simplifier.builder.choose(condition, then, otherwise);
+        give(copies, choice.results.iter().map(|(result, _, _)| *result), results);
+    }
+
+    fn arm(
+        &mut self,
+        block: &Block,
+        results: impl Iterator<Item = ValueId> + Clone,
+        copies: &mut [Values],
+    ) -> (Block, Vec<ValueId>) {
+        let outer = self.simplifier.open_arm();
+        self.inside(&block.statements, copies);
+        (self.simplifier.close_arm(outer), all(copies, results))
+    }
+}
+
+/// The new value of an old one.
+fn new(copy: &Values, old: ValueId) -> ValueId {
+    copy[old.index()].expect("verified: computed before its use")
+}
+
+/// Whether a value is the same in all copies.
+fn agree(copies: &[Values], id: ValueId) -> bool {
+    copies.iter().all(|copy| new(copy, id) == new(&copies[0], id))
+}
+
+/// The new values of some old ones, copy by copy.
+fn all(copies: &[Values], ids: impl Iterator<Item = ValueId> + Clone) -> Vec<ValueId> {
+    copies.iter().flat_map(|copy| ids.clone().map(|id| new(copy, id))).collect()
+}
+
+/// The other way round.
+fn give(copies: &mut [Values], ids: impl Iterator<Item = ValueId> + Clone, values: Vec<ValueId>) {
+    let mut values = values.into_iter();
+    for copy in copies {
+        ids.clone().zip(&mut values).for_each(|(id, value)| copy[id.index()] = Some(value));
+    }
+}
+
+/// A loop around rows, with nothing else that matters in it.
+struct Nest<'k> {
+    looped: &'k For,
+    rows: Vec<&'k For>,
+    /// The one that is jammed.
+    main: &'k For,
+}
+
+/// Whether the rows of a loop may be jammed: there is one, or one between its ends, over the same bounds in every step, and
+/// every step stores elsewhere.
+fn jammable<'k>(kernel: &Kernel, looped: &'k For) -> Option<Nest<'k>> {
+    let (mut rows, mut moving) = (Vec::new(), BTreeSet::from([looped.var]));
+    for statement in &looped.body.statements {
+        match statement {
+            Statement::Let(id) => follow(kernel, *id, &mut moving),
+            Statement::For(row) if row.kind == LoopKind::Row => rows.push(&**row),
+            Statement::For(_) | Statement::If(_) | Statement::Store(..) => return None,
+        }
+    }
+    let main = match rows[..] {
+        [only] => only,
+        [first, middle, last] if first.hi == middle.lo && middle.hi == last.lo => middle,
+        _ => return None,
+    };
+    let still = |id: ValueId| !moving.contains(&id);
+    let sound = looped.carried.is_empty() && still(main.lo) && still(main.hi);
+    (sound && stores_move(kernel, &main.body, moving)).then_some(Nest { looped, rows, main })
+}
+
+fn follow(kernel: &Kernel, id: ValueId, moving: &mut BTreeSet<ValueId>) {
+    if kernel.value(id).op.args().iter().any(|arg| moving.contains(arg)) {
+        moving.insert(id);
+    }
+}
+
+/// Whether a row stores at its own level only, at offsets that differ from step to step of the loop around it.
+fn stores_move(kernel: &Kernel, body: &Block, mut moving: BTreeSet<ValueId>) -> bool {
+    body.statements.iter().all(|statement| match statement {
+        Statement::Let(id) => {
+            follow(kernel, *id, &mut moving);
+            true
+        }
+        Statement::Store(_, offset, _) => moving.contains(offset),
+        Statement::For(looped) => no_stores(&looped.body),
+        Statement::If(choice) => no_stores(&choice.then) && no_stores(&choice.otherwise),
+    })
+}
+
+fn no_stores(block: &Block) -> bool {
+    block.statements.iter().all(|statement| match statement {
+        Statement::Let(_) => true,
+        Statement::Store(..) => false,
+        Statement::For(looped) => no_stores(&looped.body),
+        Statement::If(choice) => no_stores(&choice.then) && no_stores(&choice.otherwise),
+    })
+}
+
+/// What statements do; loops inside count as one step.
+fn work(builder: &Builder, statements: &[Statement]) -> Work {
+    let mut sum = Work::default();
+    for statement in statements {
+        match statement {
+            Statement::Let(id) => sum += cost(builder, *id),
+            Statement::Store(..) => {}
+            Statement::For(looped) => sum += work(builder, &looped.body.statements),
+            Statement::If(choice) => {
+                sum += work(builder, &choice.then.statements);
+                sum += work(builder, &choice.otherwise.statements);
+            }
+        }
+    }
+    sum
+}
+
+fn cost(builder: &Builder, id: ValueId) -> Work {
+    let (loads, operations) = match builder.op(id) {
+        Op::Const(_) | Op::Arg(_) | Op::Var | Op::Carried | Op::Result => (0, 0),
+        Op::Load(..) | Op::Table(..) => (1, 0),
+        Op::Binary(BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul, ..)
+            if builder.element(id) == Element::I64 =>
+        {
+            (0, 0)
+        }
+        Op::Unary(..) | Op::Binary(..) | Op::Fma(..) | Op::Select(..) | Op::Cast(_) => (0, 1),
+    };
+    Work { loads, operations }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{jam, jammed};
+    use crate::loops::execute::execute;
+    use crate::loops::ir::Kernel;
+    use crate::loops::parse::parse;
+    use crate::loops::passes::sweep::sweep;
+    use crate::loops::verify::verify;
+
+    const HEAD: &str = "kernel a(lo, hi, n)
+  b0: f32 in
+  b1: f32 out
+  v0: i64 = arg 0
+  v1: i64 = arg 1
+  v2: i64 = arg 2
+  v3: i64 = const 1
+  v4: i64 = const 8
+  for v5 in v0..v1
+    v6: i64 = mul v5 v4
+    v7: i64 = add v5 v3
+    v8: i64 = mul v7 v4
+";
+
+    fn kernel(body: &str) -> Kernel {
+        let lines: String = body.lines().map(|line| format!("    {line}\n")).collect();
+        parse(&format!("{HEAD}{lines}")).expect("parses")
+    }
+
+    /// Rows of 8 elements, one more of the input.
+    #[track_caller]
+    fn agree(before: &Kernel, after: &Kernel) {
+        verify(after).expect("keeps the laws");
+        for (lo, hi) in [(0, 0), (0, 3), (0, 4), (1, 10), (3, 11), (5, 2)] {
+            let run = |kernel: &Kernel| {
+                let input: Vec<u8> =
+                    (0..96u16).flat_map(|at| f32::from(at * 37 % 96).to_le_bytes()).collect();
+                let mut buffers = vec![input, vec![7; 4 * 88]];
+                execute(kernel, &[lo, hi, 8], &mut buffers).expect("stays inside");
+                buffers.remove(1)
+            };
+            assert_eq!(run(before), run(after), "{lo}..{hi}:\n{after}");
+        }
+    }
+
+    #[track_caller]
+    fn check(body: &str, expect: &str) {
+        let kernel = kernel(body);
+        verify(&kernel).expect("keeps the laws");
+        let (after, choice) = jam(&kernel);
+        assert_eq!(choice.to_string(), expect);
+        agree(&kernel, &sweep(after));
+        for rows in [2, 4, 8] {
+            agree(&kernel, &sweep(jammed(&kernel, rows).0));
+        }
+    }
+
+    const SUM: &str = "row v9 in v10..v2
+  v11: i64 = add v6 v9
+  v12: f32 = load b0 v11
+  v13: i64 = add v8 v9
+  v14: f32 = load b0 v13
+  v15: f32 = add v12 v14
+  store b1 v11 v15
+";
+
+    #[test]
+    fn rows_share_what_they_read() {
+        let expect = "4 rows at a time: 5 loads instead of 8, 4 operations instead of 4";
+        check(&format!("v10: i64 = const 0\n{SUM}"), expect);
+    }
+
+    #[test]
+    fn rows_that_share_nothing_stay_apart() {
+        let body = "v9: i64 = const 0\nrow v10 in v9..v2\n  v11: i64 = add v6 v10\n  v12: f32 = load b0 v11\n  store b1 v11 v12\n";
+        check(body, "one row at a time: 1 loads, 0 operations");
+    }
+
+    #[test]
+    fn rows_of_different_bounds_stay_apart() {
+        let kernel = kernel(&format!("v10: i64 = min v5 v2\n{SUM}"));
+        assert_eq!(jammed(&kernel, 4).0, jammed(&kernel, 1).0);
+        assert_eq!(jam(&kernel).1.rows, 1);
+    }
+
+    #[test]
+    fn steps_that_store_to_one_place_stay_in_order() {
+        let body = "v9: i64 = const 0\nrow v10 in v9..v2\n  v11: i64 = add v6 v10\n  v12: f32 = load b0 v11\n  store b1 v10 v12\n";
+        let kernel = kernel(body);
+        assert_eq!(jammed(&kernel, 4).0, jammed(&kernel, 1).0);
+    }
+
+    #[test]
+    fn only_the_middle_is_jammed() {
+        let row = |first: u32, bounds: &str| {
+            let names = [9, 11, 12, 13, 14, 15].into_iter().zip(first..);
+            let named = names.fold(SUM.to_owned(), |text, (old, new)| {
+                text.replace(&format!("v{old}"), &format!("#{new}"))
+            });
+            named.replace("v10..v2", bounds).replace('#', "v")
+        };
+        let rows = [row(11, "v10..v3"), row(17, "v3..v9"), row(23, "v9..v2")].concat();
+        let body = format!("v9: i64 = const 6\nv10: i64 = const 0\n{rows}");
+        check(&body, "4 rows at a time: 5 loads instead of 8, 4 operations instead of 4");
+        assert_eq!(sweep(jam(&kernel(&body)).0).to_string().matches("row ").count(), 4);
+    }
+
+    #[test]
+    fn loops_inside_go_together() {
+        let body = "v9: i64 = const 0
+v10: f32 = const 0
+row v11 in v9..v2
+  for v12 in v9..v2
+    carry v13: f32 = v10
+    v14: i64 = mul v12 v4
+    v15: i64 = add v14 v11
+    v16: f32 = load b0 v15
+    v17: i64 = add v6 v12
+    v18: f32 = load b0 v17
+    v19: f32 = fma v16 v18 v13
+    next v19 -> v20
+  v21: i64 = add v6 v11
+  store b1 v21 v20
+";
+        check(body, "4 rows at a time: 5 loads instead of 8, 4 operations instead of 4");
+    }
+
+    #[test]
+    fn choices_go_together_if_they_choose_alike() {
+        let body = "v9: i64 = const 0
+v10: bool = lt v5 v3
+v11: bool = lt v2 v3
+row v12 in v9..v2
+  v13: i64 = add v6 v12
+  if v10
+    v14: f32 = load b0 v12
+  else
+    v15: f32 = load b0 v13
+  give v16: f32 = v14 else v15
+  if v11
+    v17: f32 = load b0 v12
+  else
+    v18: f32 = load b0 v12
+    v19: f32 = neg v18
+  give v20: f32 = v17 else v19
+  v21: f32 = add v16 v20
+  store b1 v13 v21
+";
+        check(body, "4 rows at a time: 10 loads instead of 16, 5 operations instead of 8");
+    }
+}
