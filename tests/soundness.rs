@@ -146,7 +146,7 @@ fn integer() -> BoxedStrategy<String> {
                 None => format!("{}({a}, {b})", ["min", "max"][op - 10]),
             }
         });
-        let unary = (int.clone(), 0..14usize, 1i64..9).prop_map(|(a, op, n)| match op {
+        let unary = (int.clone(), 0..19usize, 1i64..9).prop_map(|(a, op, n)| match op {
             0 => format!("abs({a})"),
             1 => format!("(-{a})"),
             2 => format!("i64(u8({a}))"),
@@ -160,6 +160,11 @@ fn integer() -> BoxedStrategy<String> {
             10 => format!("(argmax(i in 0..5) {a} * i)"),
             11 => format!("({a} // {n} + {a} % {n})"),
             12 => format!("popcount({a})"),
+            13 => format!("({a} % {} // {})", n * 300, n + 1),
+            14 => format!("({a} - {a} % {} // 2 + {a} // 7 % {n})", n * 100),
+            15 => format!("({a} // {n} % {} + {a} % 6 // 4)", n + 2),
+            16 => format!("({a} ** {})", n % 4),
+            17 => format!("({a} * {a} - {a})"),
             _ => format!("g[clamp({a}, 0, 2)]"),
         });
         let choice = (condition(int.clone()), int.clone(), int.clone())

@@ -26,8 +26,8 @@ pub(super) fn obligations(
     body: &Body,
     ranges: &mut Ranges<'_>,
     reader: &str,
-    diagnostics: &mut Diagnostics,
-) {
+) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
     let mut outside: Vec<Vec<Reached<'_>>> = Vec::new();
     for obligation in body.obligations() {
         let Some(path) = ranges.guards.of(obligation.read) else { continue };
@@ -41,13 +41,14 @@ pub(super) fn obligations(
         match unbounded_data(body, ranges, path, obligation.coord) {
             Some(node) if !values.is_bounded() || !inside || element => {
                 let problem = cannot_bound(body, ranges, path, obligation, node, reader);
-                diagnostics.push(problem.through(&obligation.place.calls));
+                problems.push(problem.through(&obligation.place.calls));
             }
             _ if inside => {}
             _ => gather(&mut outside, (obligation, values)),
         }
     }
-    outside.iter().for_each(|group| diagnostics.push(leaves(graph, (body, ranges), group, reader)));
+    outside.iter().for_each(|group| problems.push(leaves(graph, (body, ranges), group, reader)));
+    problems
 }
 
 /// Reads that leave one target along one dimension are one mistake: one boundary puts them all right.

@@ -7,9 +7,12 @@
 //!
 //! Ranges depend on the conditions under which a node is used ([`Guards`]).
 
-use super::bounds::bound;
+use super::blocks::{Moved, moved_by_block};
+use super::bounds::{Known, bound};
+use super::exact::Space;
 use super::guards::{ALWAYS, Facts, Guards, PathId};
 use super::linear::{Atom, Forms, Linear};
+use super::{Driver, Reach};
 use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn};
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::{Element, Ty};
@@ -56,7 +59,18 @@ const ANY: FloatRange = FloatRange { lo: f64::NEG_INFINITY, hi: f64::INFINITY, n
 impl<'b> Ranges<'b> {
     /// Ranges of `body` when coordinates lie in `domains`; absent ones are unbounded.
     pub fn new(body: &'b Body, root: NodeId, windows: &[Window], domains: HashMap<Coord, Interval>) -> Self {
-        let (forms, guards) = (Forms::new(body, windows, domains), Guards::new(body, root));
+        Ranges::within(body, root, windows, domains, Space::Whole)
+    }
+
+    /// The same where coordinates without bounds lie in `space`.
+    pub fn within(
+        body: &'b Body,
+        root: NodeId,
+        windows: &[Window],
+        domains: HashMap<Coord, Interval>,
+        space: Space,
+    ) -> Self {
+        let (forms, guards) = (Forms::new(body, windows, domains, space), Guards::new(body, root));
         let mut ranges = Ranges { body, forms, guards, facts: HashMap::new(), known: HashMap::new() };
         for (id, node) in body.nodes() {
             ranges.forms.add(body, id);
@@ -79,6 +93,16 @@ impl<'b> Ranges<'b> {
         self.learn(path);
         self.node_atoms(form).into_iter().for_each(|node| self.ensure(path, node));
         self.bounded(path, form)
+    }
+
+    /// The reach of `stride · ⌊coord / per⌋ + rest`, for a `per` with more residues than are told apart.
+    pub fn moved_by_block(&mut self, path: PathId, form: &Linear) -> Option<Reach> {
+        self.learn(path);
+        self.node_atoms(form).into_iter().for_each(|node| self.ensure(path, node));
+        let (atom, sum) = (|atom| self.atom(path, atom), |terms: &[_]| self.facts[&path].form(terms));
+        let known = Known { atom: &atom, sum: &sum };
+        let Moved { coord, per, stride, range } = moved_by_block(form, &self.forms.floors, known)?;
+        Some(Reach { driver: Some(Driver { coord, stride, per }), range, clip: None })
     }
 
     /// The values of a coordinate.
@@ -223,9 +247,8 @@ impl<'b> Ranges<'b> {
 
     /// The values of a form whose nodes are known.
     fn bounded(&self, path: PathId, form: &Linear) -> Interval {
-        let range = bound(form, &self.forms.floors, &mut |atom| self.atom(path, atom));
-        let known = self.facts[&path].form(&form.terms).and_then(|known| known.shift(form.offset).ok());
-        known.map_or(range, |known| range.intersect(known))
+        let (atom, sum) = (|atom| self.atom(path, atom), |terms: &[_]| self.facts[&path].form(terms));
+        bound(form, &self.forms.floors, Known { atom: &atom, sum: &sum })
     }
 
     fn constrained(&self, path: PathId, terms: &[(Atom, i64)], range: Interval) -> Interval {
@@ -244,6 +267,9 @@ impl<'b> Ranges<'b> {
                 UnaryFn::Neg => of(*a).neg(),
                 _ => own,
             },
+            Op::Binary(BinaryFn::Mul, a, b) if self.forms.first(*a) == self.forms.first(*b) => {
+                int_power(of(*a), 2).unwrap_or(own)
+            }
             Op::Binary(function, a, b) => {
                 let range = int_binary(*function, of(*a), of(*b)).unwrap_or(own);
                 self.halved(path, *function, *a, *b).map_or(range, |half| range.intersect(half))
@@ -420,6 +446,8 @@ fn int_binary(function: BinaryFn, a: Interval, b: Interval) -> Option<Interval> 
         BinaryFn::Add => a.add(b).ok().filter(|sum| sum.is_bounded()),
         BinaryFn::Sub => a.sub(b).ok().filter(|difference| difference.is_bounded()),
         BinaryFn::Mul => a.mul(b).ok().filter(|product| product.is_bounded()),
+        BinaryFn::Pow => powers(a, b),
+        BinaryFn::Shl => shifted(a, b),
         BinaryFn::Min => Some(a.min(b)),
         BinaryFn::Max => Some(a.max(b)),
         BinaryFn::FloorDiv => match b.single() {
@@ -447,6 +475,34 @@ fn int_binary(function: BinaryFn, a: Interval, b: Interval) -> Option<Interval> 
         BinaryFn::Shr => a.lower().filter(|lo| *lo >= 0).map(|_| a.hull(small(0, 1))),
         _ => None,
     }
+}
+
+/// `a ** n`: odd powers keep the order of integers, even ones that of their magnitudes. `None` where it may wrap.
+fn int_power(a: Interval, n: u32) -> Option<Interval> {
+    if a.is_empty() || !a.is_bounded() {
+        return a.is_empty().then_some(a);
+    }
+    let at = |x: i64| i128::from(x).checked_pow(n);
+    let (first, last) = (at(a.first())?, at(a.last())?);
+    let least = if a.contains(0) { at(0)?.min(first).min(last) } else { first.min(last) };
+    interval(Some(least), Some(first.max(last)))
+}
+
+/// `a ** b` for exponents from 0 up: with a base of whatever sign, the extremes are those of the last two exponents.
+fn powers(a: Interval, b: Interval) -> Option<Interval> {
+    let (lo, hi) = (b.lower().filter(|lo| *lo >= 0)?, b.upper()? - 1);
+    let last = u32::try_from(hi).ok()?;
+    let exponents = [u32::try_from(lo).ok()?, last.saturating_sub(1).max(lo as u32), last];
+    let ranges = exponents.map(|n| int_power(a, n));
+    let ranges: Option<Vec<Interval>> = ranges.into_iter().collect();
+    ranges?.into_iter().reduce(Interval::hull)
+}
+
+/// `a << b` for counts inside the width.
+fn shifted(a: Interval, b: Interval) -> Option<Interval> {
+    let (lo, hi) = (b.lower().filter(|lo| *lo >= 0)?, b.upper().filter(|hi| *hi <= 62)? - 1);
+    let by = Interval::new(1i64 << lo, (1i64 << hi) + 1).ok()?;
+    a.mul(by).ok().filter(|product| product.is_bounded())
 }
 
 /// A float cast to an integer type: truncated, saturated, NaN to 0.
