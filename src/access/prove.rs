@@ -286,12 +286,12 @@ fn first_steps(graph: &Graph, obligation: &Obligation) -> String {
 
 /// `sum(i in 0..=3) g[i]` of three entries: the range that the variable should have had.
 fn shorter_range(body: &Body, ranges: &Ranges<'_>, obligation: &Obligation) -> Option<String> {
-    if !matches!(obligation.kind, TargetKind::Table | TargetKind::Take) {
+    if obligation.kind == TargetKind::TakeSource || !obligation.range.is_bounded() {
         return None;
     }
     let form = ranges.forms.get(obligation.coord);
-    let [(Atom::Coord(Coord::Bound(var)), 1)] = form.terms[..] else { return None };
-    let fits = obligation.range.shift(form.offset.checked_neg()?).ok()?;
+    let [(Atom::Coord(Coord::Bound(var)), factor)] = form.terms[..] else { return None };
+    let fits = obligation.range.preimage(form.offset, factor).ok().filter(|fits| !fits.is_empty())?;
     Some(format!(
         "let `{}` run over what it has: `{} in {fits}`",
         body.binders[var as usize].name, body.binders[var as usize].name

@@ -15,6 +15,7 @@ use crate::access::exact::NEAR;
 use crate::access::footprint::{Region, footprint};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::graph::view::dimension_name;
 use crate::index::Interval;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -150,11 +151,12 @@ fn still_inside(stages: &Stages, id: TensorId, work: &[Interval], found: &Needed
     }
     for (source, needed) in found {
         let (tensor, name) = (stages.tensor(*source), &stages.tensor(id).name);
-        let dims = tensor.readable().into_iter().zip(needed).enumerate();
-        for (dim, (has, needed)) in dims.filter(|(_, (has, needed))| !has.contains_interval(**needed)) {
+        let mut dims = tensor.domain.dims().iter().zip(tensor.readable()).zip(needed);
+        if let Some(((dim, has), needed)) = dims.find(|((_, has), needed)| !has.contains_interval(**needed)) {
             return Err(PlanError(format!(
-                "`{name}` would read {needed} of `{}` along dimension {dim}, which has {has}: its arithmetic wraps this far out",
-                tensor.name
+                "`{name}` would read {needed} of `{}` along {}, which has {has}: its arithmetic wraps this far out",
+                tensor.name,
+                dimension_name(dim)
             )));
         }
     }
