@@ -110,9 +110,8 @@ fn reads_that_are_not_linear() {
         "p[(3 * x) // 2, x // 2 - 1 + 2 * (x % 2)]",
     ];
     for body in bodies {
-        let script = format!(
-            "tensor p: i64[y: inf, x: inf] = 1000 * y + x\ntensor t: i64[y: inf, x: inf] = {body}\n"
-        );
+        let script =
+            format!("tensor p: i64[y: inf, x: inf] = 1000 * y + x\ntensor t: i64[y: inf, x: inf] = {body}\n");
         let [reference, compiled] = both(&script, 1 << 24);
         for read in ["t[-5:7, -6:9]", "t[100:103, 4990:5010]", "t[3, -9001:-8990]"] {
             assert_eq!(numbers(&compiled, read), numbers(&reference, read), "{body}: {read}");
@@ -133,7 +132,10 @@ fn far_reads_are_checked_again() {
     let far = 1i64 << 61;
     for engine in both(script, 1 << 24) {
         assert_eq!(numbers(&engine, "t[0:4]"), [0, 1 + 3, 3 + 6, 4 + 9]);
-        assert_eq!(numbers(&engine, "t[4000000000000:4000000000002]"), [6_000_000_000_019, 6_000_000_000_020]);
+        assert_eq!(
+            numbers(&engine, "t[4000000000000:4000000000002]"),
+            [6_000_000_000_019, 6_000_000_000_020]
+        );
         assert_eq!(numbers(&engine, "s[1:5]"), [0, 0, 3, 4]);
         assert_eq!(numbers(&engine, &format!("s[{}:{}]", far, far + 2)), [0, 0]);
         assert_eq!(numbers(&engine, "w[8:10]"), [12, 13]);

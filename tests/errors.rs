@@ -191,7 +191,8 @@ fn definitions_may_wait_for_each_other_in_any_number() {
         format!("{links}{last}\ntensor t: f32[x: 3] = a0\n")
     };
     assert_eq!(codes(&chain(&|i| format!("let a{i} = a{} + 1\n", i + 1), "let a20000 = 1")), []);
-    let functions = chain(&|i| format!("fn f{i}(x) = a{} + x\nlet a{i} = f{i}(1)\n", i + 1), "param a20000 = 1");
+    let functions =
+        chain(&|i| format!("fn f{i}(x) = a{} + x\nlet a{i} = f{i}(1)\n", i + 1), "param a20000 = 1");
     assert_eq!(codes(&functions), []);
     let round = chain(&|i| format!("let a{i} = a{} + 1\n", i + 1), "let a20000 = a10000");
     assert_eq!(codes(&round).first(), Some(&Code::E0208));
@@ -211,7 +212,9 @@ fn unknown_names_are_told_together() {
         ["unknown name `foo`", "unknown name `bar`", "unknown name `baz`", "unknown function `qux`"]
     );
     assert_eq!(
-        told("tensor t: i32[x: 3] = if foo > 3 then bar[x] else sum(i in 0..n) quux.clamp()[i] / { let w = u; w + v }"),
+        told(
+            "tensor t: i32[x: 3] = if foo > 3 then bar[x] else sum(i in 0..n) quux.clamp()[i] / { let w = u; w + v }"
+        ),
         [
             "unknown name `foo`",
             "unknown name `bar`",
@@ -222,7 +225,9 @@ fn unknown_names_are_told_together() {
         ]
     );
     assert_eq!(
-        told("tensor s: f32[x: inf] = x\ntensor t: f32[x: inf] window [4] as [i] take b = s window [4] = b[i] + c[i] + index(x) + d"),
+        told(
+            "tensor s: f32[x: inf] = x\ntensor t: f32[x: inf] window [4] as [i] take b = s window [4] = b[i] + c[i] + index(x) + d"
+        ),
         ["unknown name `c`", "unknown name `d`"]
     );
     assert_eq!(told("let a = b + c"), ["unknown name `b`", "unknown name `c`"]);

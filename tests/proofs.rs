@@ -435,7 +435,7 @@ fn only_the_selected_arm_has_a_value() {
         "let v = sum(i in 0..5) if i < 2 then g[i] else 0\ntensor t: f32[x: 20] = h[x - v + 3]",
         "let v = if 2 > 1 then 3 else sum(i in 0..9) g[i]\ntensor t: f32[x: 17] = h[x + v]",
     ]);
-    refused("E0204", &["let v = sum(i in 0..5) if i < 4 then g[i] else 0\ntensor t: f32[x: 20] = h[x - v]"]);
+    refused("E0504", &["let v = sum(i in 0..5) if i < 4 then g[i] else 0\ntensor t: f32[x: 20] = h[x - v]"]);
 }
 
 #[test]

@@ -69,9 +69,7 @@ const RUNS: [Run; 9] = [
     Run {
         code: Code::E1008,
         action: "engine.write(\"paint[0:4, 0:4]\", &Array2::<f64>::zeros((4, 4)))",
-        error: |script| {
-            compiled(script).write("paint[0:4, 0:4]", &Array2::<f64>::zeros((4, 4))).unwrap_err()
-        },
+        error: |script| compiled(script).write("paint[0:4, 0:4]", &Array2::<f64>::zeros((4, 4))).unwrap_err(),
     },
     Run {
         code: Code::E1009,
@@ -111,6 +109,7 @@ fn runs_show_their_error() {
 #[test]
 fn no_code_of_runs_is_left_out() {
     let tested: BTreeSet<&str> = RUNS.iter().map(|run| run.code.id()).collect();
-    let all: BTreeSet<&str> = Code::ALL.iter().map(|code| code.id()).filter(|id| id.starts_with("E10")).collect();
+    let all: BTreeSet<&str> =
+        Code::ALL.iter().map(|code| code.id()).filter(|id| id.starts_with("E10")).collect();
     assert_eq!(tested, all);
 }

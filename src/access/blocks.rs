@@ -79,7 +79,8 @@ pub fn moved_by_block(form: &Linear, floors: &[Floor], known: Known<'_>) -> Opti
     if atoms.iter().enumerate().filter(|(at, _)| mover(Part::Variable(*at)).is_some()).count() != 1 {
         return None;
     }
-    let outer = |at: &usize| matches!(problem.divisions[*at].inside.terms[..], [(part, 1)] if mover(part).is_some());
+    let outer =
+        |at: &usize| matches!(problem.divisions[*at].inside.terms[..], [(part, 1)] if mover(part).is_some());
     let at = (0..problem.divisions.len()).filter(outer).max_by_key(|at| problem.divisions[*at].by)?;
     let Division { inside, by, .. } = problem.divisions[at].clone();
     let (coord, quotient) = (mover(inside.terms[0].0)?, problem.divide(at)?);
@@ -182,7 +183,8 @@ fn pieces(values: Interval, by: i64) -> Option<Vec<(Interval, Interval)>> {
     let end = values.upper().map(|hi| ceil_div(hi, by));
     let block = |q: i64| {
         let start = q.checked_mul(by)?;
-        let remainder = values.intersect(Interval::sized(start, by).ok()?).shift(start.checked_neg()?).ok()?;
+        let remainder =
+            values.intersect(Interval::sized(start, by).ok()?).shift(start.checked_neg()?).ok()?;
         Some((Interval::point(q).ok()?, remainder))
     };
     let mut pieces = Vec::new();

@@ -17,13 +17,16 @@ use crate::index::interval::{ceil_div, floor_div};
 /// Up to this many residues are told apart even where quotient and remainder would do: they are exact for `⌊2·x / 3⌋` too.
 const FEW_RESIDUES: i64 = 16;
 
+/// The range of a sum of terms, if something is known about it as a whole.
+type Sums<'k> = dyn Fn(&[(Atom, i64)]) -> Option<Interval> + 'k;
+
 /// What is known where a form is bounded.
 #[derive(Clone, Copy)]
 pub struct Known<'k> {
     /// The range of a coordinate or a node.
     pub atom: &'k dyn Fn(Atom) -> Interval,
     /// The range of a sum of terms that a condition speaks of.
-    pub sum: &'k dyn Fn(&[(Atom, i64)]) -> Option<Interval>,
+    pub sum: &'k Sums<'k>,
 }
 
 impl Known<'_> {
@@ -156,6 +159,7 @@ fn quotients(values: Interval, modulus: i64, residue: i64) -> Option<Interval> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::body::Coord;
 
     /// Compares with trying every coordinate of two ranges.
     #[track_caller]
@@ -218,9 +222,8 @@ mod tests {
     fn conditions_on_a_sum_reach_its_quotient() {
         let form = Linear { offset: 0, terms: vec![(Y, 96), (Atom::Floor(0), 1)] };
         let floors = [Floor { form: Linear::atom(X), by: 2 }];
-        let sum = |terms: &[(Atom, i64)]| {
-            (terms == [(Y, 192), (X, 1)]).then(|| Interval::new(0, 20).unwrap())
-        };
+        let sum =
+            |terms: &[(Atom, i64)]| (terms == [(Y, 192), (X, 1)]).then(|| Interval::new(0, 20).unwrap());
         let known = Known { atom: &|_| Interval::all(), sum: &sum };
         assert_eq!(bound(&form, &floors, known), Interval::new(0, 10).unwrap());
     }

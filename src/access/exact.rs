@@ -67,9 +67,7 @@ pub fn fits(form: &Linear, floors: &[Floor], ends: &dyn Fn(Atom) -> Ends) -> boo
     };
     bound(form, floors, Known { atom: &range, sum: &|_| None }).is_bounded()
         || residues(form, floors).is_some_and(|cases| {
-            cases
-                .iter()
-                .all(|case| inside(extremes(&case.form, floors, &|atom| case.ends(atom, ends(atom)))))
+            cases.iter().all(|case| inside(extremes(&case.form, floors, &|atom| case.ends(atom, ends(atom)))))
         })
 }
 

@@ -88,7 +88,8 @@ fn repeats(Floor { form, by }: &Floor, floors: &[Floor]) -> Option<Periods> {
 fn merge(periods: &mut Periods, factor: i64, other: &Periods) -> Option<()> {
     for (coord, (period, growth)) in other {
         let (known, grown) = periods.entry(*coord).or_insert((1, 0));
-        let both = (*known / gcd(*known, *period)).checked_mul(*period).filter(|both| *both <= MAX_RESIDUES)?;
+        let both =
+            (*known / gcd(*known, *period)).checked_mul(*period).filter(|both| *both <= MAX_RESIDUES)?;
         let own = grown.checked_mul(both / *known)?;
         *grown = own.checked_add(factor.checked_mul(*growth)?.checked_mul(both / period)?)?;
         *known = both;

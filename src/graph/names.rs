@@ -32,12 +32,7 @@ pub(super) fn free_names(module: &Module, expr: ExprId, known: &[Arc<str>]) -> V
 }
 
 /// Those that nothing at all declares, each once.
-pub(super) fn undeclared(
-    checker: &Checker<'_>,
-    id: ModuleId,
-    expr: ExprId,
-    known: &[Arc<str>],
-) -> Vec<Free> {
+pub(super) fn undeclared(checker: &Checker<'_>, id: ModuleId, expr: ExprId, known: &[Arc<str>]) -> Vec<Free> {
     let mut seen = BTreeSet::new();
     let declared = |name: &str| checker.modules.lookup(id, name).is_some() || BUILTIN_NAMES.contains(&name);
     let free = free_names(checker.modules.get(id), expr, known).into_iter();
