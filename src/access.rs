@@ -16,6 +16,7 @@ pub mod bounds;
 pub mod exact;
 pub mod footprint;
 pub mod guards;
+mod integers;
 pub mod linear;
 pub mod print;
 mod prove;
