@@ -5,32 +5,36 @@
 //!                                                     window [5, 1] stride [1, 2] offset [-2, 0]
 //! ```
 //!
-//! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches, [`exact`] whether it wraps;
+//! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches, by [`residues`] and
+//!   [`blocks`] where it divides, [`exact`] whether it wraps;
 //! - [`guards`] says which conditions hold where a read happens, [`ranges`] what every node can be there;
 //! - [`mod@footprint`] says which box of its sources a box of a tensor needs;
 //! - [`prove`] checks that reads stay inside their domains, [`mod@print`] shows it all.
 
+pub mod blocks;
 pub mod bounds;
 pub mod exact;
 pub mod footprint;
 pub mod guards;
+mod integers;
 pub mod linear;
 pub mod print;
 mod prove;
 pub mod ranges;
+pub mod residues;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::view::View;
 use crate::graph::{BlendKind, Graph, Tensor, TensorKind, WindowBody, Windowed};
-use crate::index::interval::{floor_div, floor_rem};
 use crate::index::{Interval, Window};
 use crate::source::Span;
-use bounds::{Blocks, Case, blocks, residues};
+use exact::Space;
 use guards::PathId;
 use linear::{Atom, Floor, Linear};
 use ranges::Ranges;
+use residues::{Case, residues};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -194,8 +198,13 @@ fn body_access(
         let range = Interval::new(binder.lo, binder.hi.max(binder.lo)).unwrap_or(Interval::all());
         domains.insert(Coord::Bound(var as u32), range);
     }
-    let mut ranges = Ranges::new(body, resolved.root, windows, domains);
-    prove::obligations(graph, body, &mut ranges, name, diagnostics);
+    let mut ranges = Ranges::new(body, resolved.root, windows, domains.clone());
+    let mut problems = prove::obligations(graph, body, &mut ranges, name);
+    if !problems.is_empty() {
+        let mut near = Ranges::within(body, resolved.root, windows, domains, Space::Near);
+        problems = prove::obligations(graph, body, &mut near, name);
+    }
+    diagnostics.extend(problems);
     accesses(ranges, body, windows)
 }
 
@@ -295,25 +304,7 @@ fn driven(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Option<Reach>
     let has_floor = form.terms.iter().any(|(atom, _)| matches!(atom, Atom::Floor(_)));
     let cases = if has_floor { residues(form, &floors) } else { Some(whole) };
     let moved = cases.and_then(|cases| moved(ranges, path, &cases));
-    moved.or_else(|| moved_by_block(ranges, path, form, &floors))
-}
-
-/// The reach of `rest + stride · ⌊coord / per⌋ + remainder`, for a `per` with more residues than are told apart.
-fn moved_by_block(ranges: &mut Ranges<'_>, path: PathId, form: &Linear, floors: &[Floor]) -> Option<Reach> {
-    let Blocks { mut rest, inside, by, quotient, remainder } = blocks(form, floors)?;
-    let [(Atom::Coord(coord @ (Coord::Global(_) | Coord::Window(_))), 1)] = inside.terms[..] else {
-        return None;
-    };
-    let moves = |(atom, _): &(Atom, i64)| matches!(atom, Atom::Coord(Coord::Global(_) | Coord::Window(_)));
-    if quotient == 0 || rest.terms.iter().any(moves) {
-        return None;
-    }
-    // ⌊(x + c) / by⌋ is ⌊x / by⌋ or one more, for c in 0..by.
-    rest.offset = rest.offset.checked_add(quotient.checked_mul(floor_div(inside.offset, by))?)?;
-    let more = Interval::new(0, 1 + i64::from(floor_rem(inside.offset, by) != 0)).ok()?;
-    let rests = Interval::new(0, by).ok()?.scale(remainder).ok()?;
-    let range = ranges.form(path, &rest).add(more.scale(quotient).ok()?).ok()?.add(rests).ok()?;
-    Some(Reach { driver: Some(Driver { coord, stride: quotient, per: by }), range, clip: None })
+    moved.or_else(|| ranges.moved_by_block(path, form))
 }
 
 /// The reach of a form given by residue, if one coordinate moves every case alike.

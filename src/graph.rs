@@ -22,6 +22,7 @@ pub mod follow;
 mod formats;
 pub(crate) mod ids;
 pub mod modules;
+mod names;
 mod order;
 mod outputs;
 pub mod print;

@@ -12,8 +12,8 @@ use crate::graph::evaluate::identity;
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
-use crate::graph::view::{Boundary, Step, View, row_major};
-use crate::graph::{Blend, BlendKind, Graph, Pointwise, TensorKind, WindowBody, Windowed};
+use crate::graph::view::{Boundary, Step, View, dimension_name, row_major};
+use crate::graph::{Blend, BlendKind, Graph, Pointwise, Tensor, TensorKind, WindowBody, Windowed};
 use crate::index::{Interval, OutputMap, Transform, Window};
 use std::collections::HashMap;
 
@@ -124,6 +124,7 @@ impl<'g> Interp<'g> {
     }
 
     fn compute(&mut self, tensor: TensorId, coords: &[i64]) -> Result<Scalar> {
+        has_element(self.graph.tensor(tensor), coords)?;
         match &self.graph.tensor(tensor).kind {
             TensorKind::Input(_) => self.host.input(tensor, coords),
             TensorKind::Var(value) => {
@@ -448,6 +449,18 @@ fn mean(values: &[Scalar], element: Element) -> Option<Scalar> {
     let sum = values.reduce(|a, b| scalar::binary(BinaryFn::Add, a, b))?;
     let divide = if element.is_float() { BinaryFn::Div } else { BinaryFn::FloorDiv };
     Some(scalar::binary(divide, sum, count).cast(element.computed()))
+}
+
+/// Reads are proven to stay inside for near coordinates; farther out, arithmetic may wrap and lead anywhere.
+fn has_element(tensor: &Tensor, coords: &[i64]) -> Result<()> {
+    let mut dims = tensor.domain.dims().iter().zip(coords);
+    match dims.find(|(dim, coord)| !dim.enforced().contains(**coord)) {
+        None => Ok(()),
+        Some((dim, coord)) => {
+            let along = dimension_name(dim);
+            Err(format!("{coord} is no coordinate along {along}, which is {}", dim.enforced()))
+        }
+    }
 }
 
 /// The windows that cover a coordinate and lie inside the domain.

@@ -89,6 +89,63 @@ fn examples_agree() {
     assert!(compared * 10 >= asked * 8, "{compared} of {asked}");
 }
 
+/// What a read gives, as numbers.
+fn numbers(engine: &Engine, read: &str) -> Vec<i64> {
+    let bytes = engine.read_array(read).unwrap_or_else(|error| panic!("{read}: {error}")).data;
+    bytes.chunks_exact(8).map(|word| i64::from_le_bytes(word.try_into().unwrap())).collect()
+}
+
+/// Products and powers of coordinates reach a box that is known once a box is asked for.
+#[test]
+fn reads_that_are_not_linear() {
+    let bodies = [
+        "p[x ** 3, y]",
+        "p[x * x, x * y]",
+        "p[abs(x) * y, -x]",
+        "p[min(x, y) * max(x, y), x ** 2 - y ** 2]",
+        "p[clamp(x, -3, 3) ** 3, 1 << clamp(y, 0, 9)]",
+        "p[select(x > y, x * x, y * y), x]",
+        "p[x - x % 5000 // 2, (x // 3) % 4]",
+        "p[(x + y) % 7 * 2 + x // 7, x % 12 // 5]",
+        "p[(3 * x) // 2, x // 2 - 1 + 2 * (x % 2)]",
+    ];
+    for body in bodies {
+        let script =
+            format!("tensor p: i64[y: inf, x: inf] = 1000 * y + x\ntensor t: i64[y: inf, x: inf] = {body}\n");
+        let [reference, compiled] = both(&script, 1 << 24);
+        for read in ["t[-5:7, -6:9]", "t[100:103, 4990:5010]", "t[3, -9001:-8990]"] {
+            assert_eq!(numbers(&compiled, read), numbers(&reference, read), "{body}: {read}");
+        }
+    }
+}
+
+/// Arithmetic that wraps is trusted near 0 only: farther out, a read that would leave is refused, by both engines.
+#[test]
+fn far_reads_are_checked_again() {
+    let script = "
+        tensor v: i64[x: 0..inf] = x
+        tensor u: i64[x: 3..inf] = x
+        tensor t: i64[x: 0..inf] = v[(3 * x) // 2] + v[min(3 * x, 19)]
+        tensor s: i64[x: inf] = if 4 * x < 10 then 0 else u[x]
+        tensor w: i64[y: 0..inf] window [8] stride [6] as [i] = v[(3 * y) // 2]
+    ";
+    let far = 1i64 << 61;
+    for engine in both(script, 1 << 24) {
+        assert_eq!(numbers(&engine, "t[0:4]"), [0, 1 + 3, 3 + 6, 4 + 9]);
+        assert_eq!(
+            numbers(&engine, "t[4000000000000:4000000000002]"),
+            [6_000_000_000_019, 6_000_000_000_020]
+        );
+        assert_eq!(numbers(&engine, "s[1:5]"), [0, 0, 3, 4]);
+        assert_eq!(numbers(&engine, &format!("s[{}:{}]", far, far + 2)), [0, 0]);
+        assert_eq!(numbers(&engine, "w[8:10]"), [12, 13]);
+        for read in [format!("t[{}:{}]", 2 * far - 9, 2 * far - 7), format!("s[{}:{}]", -far - 9, -far - 7)] {
+            let error = engine.read_array(&read).unwrap_err();
+            assert_eq!(error.code().map(|code| code.id()), Some("E1009"), "{read}: {error}");
+        }
+    }
+}
+
 fn both(text: &str, memory: u64) -> [Engine; 2] {
     [Kind::Interp, Kind::Jit].map(|kind| Engine::builder().kind(kind).memory(memory).compile(text).unwrap())
 }

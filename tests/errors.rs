@@ -51,7 +51,7 @@ fn in_folder(folder: &str, check: impl FnOnce()) {
     settings.bind(check);
 }
 
-/// Codes of the command line, of the parser and of runs; those have tests of their own.
+/// Codes of the command line, of the parser and of runs (`tests/run_errors.rs`); those have tests of their own.
 fn tested_elsewhere(code: Code) -> bool {
     ["E00", "E01", "E10"].iter().any(|group| code.id().starts_with(group)) || code.id() == "E0903"
 }
@@ -72,7 +72,8 @@ fn pages_keep_their_word() {
 
 #[test]
 fn pages_have_a_title_and_a_text() {
-    for code in Code::ALL.iter().copied().filter(|code| !tested_elsewhere(*code)) {
+    let of_runs = |code: &Code| code.id().starts_with("E10");
+    for code in Code::ALL.iter().copied().filter(|code| !tested_elsewhere(*code) || of_runs(code)) {
         let title = code.title();
         assert!(code.page().starts_with(&format!("# {code}: {title}\n\n")), "{code} has no title");
         assert!(
@@ -184,13 +185,60 @@ fn a_setting_that_does_not_fit_is_refused() {
 }
 
 #[test]
-fn definitions_that_wait_for_each_other_without_end_are_refused() {
-    let mut script: String = (0..200).map(|i| format!("let a{i} = a{} + 1\n", i + 1)).collect();
-    script.push_str("let a200 = 1\n");
-    assert!(codes(&script).contains(&Code::E0901));
-    let mut sorted: Vec<_> = script.lines().rev().collect();
-    sorted.push("");
-    assert_eq!(codes(&sorted.join("\n")), []);
+fn definitions_may_wait_for_each_other_in_any_number() {
+    let chain = |link: &dyn Fn(usize) -> String, last: &str| {
+        let links: String = (0..20_000).map(link).collect();
+        format!("{links}{last}\ntensor t: f32[x: 3] = a0\n")
+    };
+    assert_eq!(codes(&chain(&|i| format!("let a{i} = a{} + 1\n", i + 1), "let a20000 = 1")), []);
+    let functions =
+        chain(&|i| format!("fn f{i}(x) = a{} + x\nlet a{i} = f{i}(1)\n", i + 1), "param a20000 = 1");
+    assert_eq!(codes(&functions), []);
+    let round = chain(&|i| format!("let a{i} = a{} + 1\n", i + 1), "let a20000 = a10000");
+    assert_eq!(codes(&round).first(), Some(&Code::E0208));
+    let views: String = (0..2000).map(|i| format!("view a{i} = a{}.translate_by([1])\n", i + 1)).collect();
+    let views = format!("{views}input a2000: f32[x: 3]\ntensor t: f32[x: 2000..2003] = a0[x]\n");
+    assert_eq!(codes(&views), []);
+}
+
+/// Every unknown name of an expression is told, once, in order, and nothing that only follows from it.
+#[test]
+fn unknown_names_are_told_together() {
+    let told = |text: &str| -> Vec<String> {
+        compiled(text, &[]).1.into_iter().map(|diagnostic| diagnostic.message).collect()
+    };
+    assert_eq!(
+        told("tensor t: f32[x: 3] = foo + bar * baz[x] + qux(x) - foo"),
+        ["unknown name `foo`", "unknown name `bar`", "unknown name `baz`", "unknown function `qux`"]
+    );
+    assert_eq!(
+        told(
+            "tensor t: i32[x: 3] = if foo > 3 then bar[x] else sum(i in 0..n) quux.clamp()[i] / { let w = u; w + v }"
+        ),
+        [
+            "unknown name `foo`",
+            "unknown name `bar`",
+            "unknown name `n`",
+            "unknown name `quux`",
+            "unknown name `u`",
+            "unknown name `v`"
+        ]
+    );
+    assert_eq!(
+        told(
+            "tensor s: f32[x: inf] = x\ntensor t: f32[x: inf] window [4] as [i] take b = s window [4] = b[i] + c[i] + index(x) + d"
+        ),
+        ["unknown name `c`", "unknown name `d`"]
+    );
+    assert_eq!(told("let a = b + c"), ["unknown name `b`", "unknown name `c`"]);
+    assert_eq!(
+        told("var v: f32[x: 3] = 0\nset v[0:2] = x + p + q"),
+        ["unknown name `p`", "unknown name `q`"]
+    );
+    assert_eq!(
+        told("fn f(a) = a + z\ntensor t: f32[x: 3] = f(x) + w + f(u)"),
+        ["unknown name `z`", "unknown name `w`", "unknown name `u`"]
+    );
 }
 
 #[test]

@@ -6,8 +6,9 @@
 //! x - 20·⌊x / 20⌋                                    0..20: exact, though each part alone goes far
 //! ```
 
-use super::bounds::{bound, residues};
+use super::bounds::{Known, bound};
 use super::linear::{Atom, Floor, Linear};
+use super::residues::residues;
 use crate::index::{INF, Interval, Window};
 
 /// Lowest and highest value, both inclusive.
@@ -17,35 +18,61 @@ pub type Ends = (i128, i128);
 pub const I64: Ends = (i64::MIN as i128, i64::MAX as i128);
 
 /// The coordinates.
-pub const COORDINATES: Ends = (1 - INF as i128, INF as i128 - 1);
+const COORDINATES: Ends = (1 - INF as i128, INF as i128 - 1);
 
-/// The numbers of windows that start at a coordinate.
-pub fn window_numbers(window: &Window) -> Ends {
-    let (stride, offset) = (i128::from(window.stride()).max(1), i128::from(window.offset()));
-    (-(offset - COORDINATES.0).div_euclid(stride), (COORDINATES.1 - offset).div_euclid(stride))
+/// Up to here, either way, coordinates are what people ask for.
+pub const NEAR: i64 = 1 << 40;
+
+/// Where coordinates without bounds are taken to lie.
+///
+/// `t[(3 * x) // 2]` with t and x in `0..inf` is right, though `3 * x` wraps beyond 2^63: there, what it would have
+/// read lies outside the index space. Such a read is proven for near coordinates, and checked again when a box is asked
+/// for that goes further.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Space {
+    /// Anywhere in the index space.
+    #[default]
+    Whole,
+    /// Within [`NEAR`], and as much again for windows that stick out.
+    Near,
+}
+
+impl Space {
+    /// The lowest and the highest coordinate.
+    pub fn coordinates(self) -> Ends {
+        match self {
+            Space::Whole => COORDINATES,
+            Space::Near => (-2 * i128::from(NEAR), 2 * i128::from(NEAR)),
+        }
+    }
+
+    /// The numbers of windows that start at a coordinate.
+    pub fn window_numbers(self, window: &Window) -> Ends {
+        let (lo, hi) = self.coordinates();
+        let (stride, offset) = (i128::from(window.stride()).max(1), i128::from(window.offset()));
+        (-(offset - lo).div_euclid(stride), (hi - offset).div_euclid(stride))
+    }
 }
 
 /// Whether every value of `form` is an i64, when atoms lie between `ends`.
-pub fn fits(form: &Linear, floors: &[Floor], ends: &mut dyn FnMut(Atom) -> Ends) -> bool {
+pub fn fits(form: &Linear, floors: &[Floor], ends: &dyn Fn(Atom) -> Ends) -> bool {
     let inside = |(lo, hi): Ends| I64.0 <= lo && hi <= I64.1;
     if inside(extremes(form, floors, ends)) {
         return true;
     }
-    let together = bound(form, floors, &mut |atom| {
+    let range = |atom| {
         let (lo, hi) = ends(atom);
         let finite = |end: i128| i64::try_from(end).ok().filter(|end| end.unsigned_abs() < INF as u64);
         Interval::bounds(finite(lo), finite(hi + 1)).unwrap_or(Interval::all())
-    });
-    together.is_bounded()
+    };
+    bound(form, floors, Known { atom: &range, sum: &|_| None }).is_bounded()
         || residues(form, floors).is_some_and(|cases| {
-            cases
-                .iter()
-                .all(|case| inside(extremes(&case.form, floors, &mut |atom| case.ends(atom, ends(atom)))))
+            cases.iter().all(|case| inside(extremes(&case.form, floors, &|atom| case.ends(atom, ends(atom)))))
         })
 }
 
 /// The lowest and the highest value of a form when its atoms take theirs independently.
-pub fn extremes(form: &Linear, floors: &[Floor], ends: &mut dyn FnMut(Atom) -> Ends) -> Ends {
+pub fn extremes(form: &Linear, floors: &[Floor], ends: &dyn Fn(Atom) -> Ends) -> Ends {
     form.terms.iter().fold((form.offset.into(), form.offset.into()), |sum, (atom, factor)| {
         let (lo, hi) = match atom {
             Atom::Floor(number) => {
@@ -68,7 +95,7 @@ mod tests {
     #[track_caller]
     fn check(offset: i64, terms: &[(Atom, i64)], floors: &[Floor], expect: bool) {
         let form = Linear { offset, terms: terms.to_vec() };
-        assert_eq!(fits(&form, floors, &mut |_| COORDINATES), expect, "{form:?}");
+        assert_eq!(fits(&form, floors, &|_| COORDINATES), expect, "{form:?}");
     }
 
     #[test]

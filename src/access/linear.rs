@@ -8,8 +8,8 @@
 //!
 //! In a windowed body a global coordinate is `offset + stride · window + local`, so that forms agree on what moves.
 
-use super::bounds::bound;
-use super::exact;
+use super::bounds::{Known, bound};
+use super::exact::{self, Space};
 use super::ranges::type_range;
 use crate::graph::body::{Body, Coord, NodeId, Op};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
@@ -30,11 +30,11 @@ pub enum Atom {
 
 /// `offset + Σ factor · atom`; atoms ascend, no factor is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Linear {
+pub struct Linear<A = Atom> {
     /// The constant part.
     pub offset: i64,
     /// Atoms and their factors.
-    pub terms: Vec<(Atom, i64)>,
+    pub terms: Vec<(A, i64)>,
 }
 
 /// `⌊form / by⌋`, `by` at least 2.
@@ -66,18 +66,20 @@ pub struct Forms {
     first: Vec<NodeId>,
     /// Where the coordinates lie; absent ones are unbounded.
     domains: HashMap<Coord, Interval>,
+    /// Where those lie that have no bounds.
+    space: Space,
     /// What is known of nodes that are atoms, whatever the conditions.
     values: HashMap<NodeId, Interval>,
 }
 
-impl Linear {
+impl<A: Copy + Ord> Linear<A> {
     /// A constant.
     pub fn constant(offset: i64) -> Self {
         Linear { offset, terms: Vec::new() }
     }
 
     /// One atom.
-    pub fn atom(atom: Atom) -> Self {
+    pub fn atom(atom: A) -> Self {
         Linear { offset: 0, terms: vec![(atom, 1)] }
     }
 
@@ -87,7 +89,7 @@ impl Linear {
     }
 
     /// `self + factor · other`, unless a number leaves i64.
-    pub fn plus(&self, factor: i64, other: &Linear) -> Option<Linear> {
+    pub fn plus(&self, factor: i64, other: &Self) -> Option<Self> {
         let mut terms = BTreeMap::new();
         for (atom, own) in &self.terms {
             terms.insert(*atom, *own);
@@ -101,15 +103,15 @@ impl Linear {
     }
 
     /// `factor · self`
-    pub fn times(&self, factor: i64) -> Option<Linear> {
-        Linear::default().plus(factor, self)
+    pub fn times(&self, factor: i64) -> Option<Self> {
+        Linear::constant(0).plus(factor, self)
     }
 }
 
 impl Forms {
     /// No forms yet, for coordinates that lie in `domains`.
-    pub fn new(body: &Body, windows: &[Window], domains: HashMap<Coord, Interval>) -> Self {
-        Forms { windows: windows.to_vec(), first: body.same_values(), domains, ..Forms::default() }
+    pub fn new(body: &Body, windows: &[Window], domains: HashMap<Coord, Interval>, space: Space) -> Self {
+        Forms { windows: windows.to_vec(), first: body.same_values(), domains, space, ..Forms::default() }
     }
 
     /// Works out the form of the next node, whose children have theirs.
@@ -138,21 +140,22 @@ impl Forms {
 
     /// The same where atoms have these ranges.
     pub fn fits(&self, body: &Body, form: &Linear, range: &dyn Fn(Atom) -> Interval) -> bool {
-        exact::fits(form, &self.floors, &mut |atom| self.ends(body, atom, range(atom)))
+        exact::fits(form, &self.floors, &|atom| self.ends(body, atom, range(atom)))
     }
 
     /// The lowest and the highest value of a form where atoms have these ranges.
     pub fn extremes(&self, body: &Body, form: &Linear, range: &dyn Fn(Atom) -> Interval) -> exact::Ends {
-        exact::extremes(form, &self.floors, &mut |atom| self.ends(body, atom, range(atom)))
+        exact::extremes(form, &self.floors, &|atom| self.ends(body, atom, range(atom)))
     }
 
     /// The ends of an atom's range as numbers: of coordinates those of the index space, of data those of its type.
     fn ends(&self, body: &Body, atom: Atom, range: Interval) -> exact::Ends {
         let (least, most) = match atom {
             Atom::Coord(Coord::Window(dim)) => {
-                self.windows.get(dim as usize).map_or(exact::COORDINATES, exact::window_numbers)
+                let window = self.windows.get(dim as usize);
+                window.map_or(self.space.coordinates(), |window| self.space.window_numbers(window))
             }
-            Atom::Coord(Coord::Global(_) | Coord::Local(_)) => exact::COORDINATES,
+            Atom::Coord(Coord::Global(_) | Coord::Local(_)) => self.space.coordinates(),
             Atom::Coord(Coord::Bound(_)) | Atom::Floor(_) => exact::I64,
             Atom::Node(id) => body.ty(id).strong().and_then(Element::int_range).unwrap_or(exact::I64),
         };
@@ -169,7 +172,8 @@ impl Forms {
     }
 
     fn range(&self, body: &Body, form: &Linear) -> Interval {
-        bound(form, &self.floors, &mut |atom| self.range_of(body, atom))
+        let atom = |atom| self.range_of(body, atom);
+        bound(form, &self.floors, Known { atom: &atom, sum: &|_| None })
     }
 
     /// The form of an integer node.

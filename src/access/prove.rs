@@ -26,8 +26,8 @@ pub(super) fn obligations(
     body: &Body,
     ranges: &mut Ranges<'_>,
     reader: &str,
-    diagnostics: &mut Diagnostics,
-) {
+) -> Vec<Diagnostic> {
+    let mut problems = Vec::new();
     let mut outside: Vec<Vec<Reached<'_>>> = Vec::new();
     for obligation in body.obligations() {
         let Some(path) = ranges.guards.of(obligation.read) else { continue };
@@ -41,13 +41,14 @@ pub(super) fn obligations(
         match unbounded_data(body, ranges, path, obligation.coord) {
             Some(node) if !values.is_bounded() || !inside || element => {
                 let problem = cannot_bound(body, ranges, path, obligation, node, reader);
-                diagnostics.push(problem.through(&obligation.place.calls));
+                problems.push(problem.through(&obligation.place.calls));
             }
             _ if inside => {}
             _ => gather(&mut outside, (obligation, values)),
         }
     }
-    outside.iter().for_each(|group| diagnostics.push(leaves(graph, (body, ranges), group, reader)));
+    outside.iter().for_each(|group| problems.push(leaves(graph, (body, ranges), group, reader)));
+    problems
 }
 
 /// Reads that leave one target along one dimension are one mistake: one boundary puts them all right.
@@ -285,12 +286,12 @@ fn first_steps(graph: &Graph, obligation: &Obligation) -> String {
 
 /// `sum(i in 0..=3) g[i]` of three entries: the range that the variable should have had.
 fn shorter_range(body: &Body, ranges: &Ranges<'_>, obligation: &Obligation) -> Option<String> {
-    if !matches!(obligation.kind, TargetKind::Table | TargetKind::Take) {
+    if obligation.kind == TargetKind::TakeSource || !obligation.range.is_bounded() {
         return None;
     }
     let form = ranges.forms.get(obligation.coord);
-    let [(Atom::Coord(Coord::Bound(var)), 1)] = form.terms[..] else { return None };
-    let fits = obligation.range.shift(form.offset.checked_neg()?).ok()?;
+    let [(Atom::Coord(Coord::Bound(var)), factor)] = form.terms[..] else { return None };
+    let fits = obligation.range.preimage(form.offset, factor).ok().filter(|fits| !fits.is_empty())?;
     Some(format!(
         "let `{}` run over what it has: `{} in {fits}`",
         body.binders[var as usize].name, body.binders[var as usize].name

@@ -7,9 +7,13 @@
 //!
 //! Ranges depend on the conditions under which a node is used ([`Guards`]).
 
-use super::bounds::bound;
+use super::blocks::{Moved, moved_by_block};
+use super::bounds::{Known, bound};
+use super::exact::Space;
 use super::guards::{ALWAYS, Facts, Guards, PathId};
+use super::integers::{int_binary, int_power, interval, small};
 use super::linear::{Atom, Forms, Linear};
+use super::{Driver, Reach};
 use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn};
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::{Element, Ty};
@@ -56,7 +60,18 @@ const ANY: FloatRange = FloatRange { lo: f64::NEG_INFINITY, hi: f64::INFINITY, n
 impl<'b> Ranges<'b> {
     /// Ranges of `body` when coordinates lie in `domains`; absent ones are unbounded.
     pub fn new(body: &'b Body, root: NodeId, windows: &[Window], domains: HashMap<Coord, Interval>) -> Self {
-        let (forms, guards) = (Forms::new(body, windows, domains), Guards::new(body, root));
+        Ranges::within(body, root, windows, domains, Space::Whole)
+    }
+
+    /// The same where coordinates without bounds lie in `space`.
+    pub fn within(
+        body: &'b Body,
+        root: NodeId,
+        windows: &[Window],
+        domains: HashMap<Coord, Interval>,
+        space: Space,
+    ) -> Self {
+        let (forms, guards) = (Forms::new(body, windows, domains, space), Guards::new(body, root));
         let mut ranges = Ranges { body, forms, guards, facts: HashMap::new(), known: HashMap::new() };
         for (id, node) in body.nodes() {
             ranges.forms.add(body, id);
@@ -79,6 +94,16 @@ impl<'b> Ranges<'b> {
         self.learn(path);
         self.node_atoms(form).into_iter().for_each(|node| self.ensure(path, node));
         self.bounded(path, form)
+    }
+
+    /// The reach of `stride · ⌊coord / per⌋ + rest`, for a `per` with more residues than are told apart.
+    pub fn moved_by_block(&mut self, path: PathId, form: &Linear) -> Option<Reach> {
+        self.learn(path);
+        self.node_atoms(form).into_iter().for_each(|node| self.ensure(path, node));
+        let (atom, sum) = (|atom| self.atom(path, atom), |terms: &[_]| self.facts[&path].form(terms));
+        let known = Known { atom: &atom, sum: &sum };
+        let Moved { coord, per, stride, range } = moved_by_block(form, &self.forms.floors, known)?;
+        Some(Reach { driver: Some(Driver { coord, stride, per }), range, clip: None })
     }
 
     /// The values of a coordinate.
@@ -223,9 +248,8 @@ impl<'b> Ranges<'b> {
 
     /// The values of a form whose nodes are known.
     fn bounded(&self, path: PathId, form: &Linear) -> Interval {
-        let range = bound(form, &self.forms.floors, &mut |atom| self.atom(path, atom));
-        let known = self.facts[&path].form(&form.terms).and_then(|known| known.shift(form.offset).ok());
-        known.map_or(range, |known| range.intersect(known))
+        let (atom, sum) = (|atom| self.atom(path, atom), |terms: &[_]| self.facts[&path].form(terms));
+        bound(form, &self.forms.floors, Known { atom: &atom, sum: &sum })
     }
 
     fn constrained(&self, path: PathId, terms: &[(Atom, i64)], range: Interval) -> Interval {
@@ -244,6 +268,9 @@ impl<'b> Ranges<'b> {
                 UnaryFn::Neg => of(*a).neg(),
                 _ => own,
             },
+            Op::Binary(BinaryFn::Mul, a, b) if self.forms.first(*a) == self.forms.first(*b) => {
+                int_power(of(*a), 2).unwrap_or(own)
+            }
             Op::Binary(function, a, b) => {
                 let range = int_binary(*function, of(*a), of(*b)).unwrap_or(own);
                 self.halved(path, *function, *a, *b).map_or(range, |half| range.intersect(half))
@@ -401,52 +428,6 @@ pub fn type_range(ty: Ty) -> Interval {
     }
     let range = ty.strong().and_then(Element::int_range);
     range.and_then(|(lo, hi)| interval(Some(lo), Some(hi))).unwrap_or(Interval::all())
-}
-
-/// `lo..=hi`, if both are coordinates.
-fn interval(lo: Option<i128>, hi: Option<i128>) -> Option<Interval> {
-    let fits =
-        |value: i128| i64::try_from(value).ok().filter(|value| value.unsigned_abs() < INF.unsigned_abs());
-    Interval::new(fits(lo?)?, fits(hi? + 1)?).ok()
-}
-
-fn small(lo: i64, hi: i64) -> Interval {
-    Interval::new(lo, hi).unwrap_or(Interval::all())
-}
-
-fn int_binary(function: BinaryFn, a: Interval, b: Interval) -> Option<Interval> {
-    match function {
-        // What has no end may wrap.
-        BinaryFn::Add => a.add(b).ok().filter(|sum| sum.is_bounded()),
-        BinaryFn::Sub => a.sub(b).ok().filter(|difference| difference.is_bounded()),
-        BinaryFn::Mul => a.mul(b).ok().filter(|product| product.is_bounded()),
-        BinaryFn::Min => Some(a.min(b)),
-        BinaryFn::Max => Some(a.max(b)),
-        BinaryFn::FloorDiv => match b.single() {
-            Some(by) if by > 0 => Some(a.floor_div(by)),
-            _ => b.lower().filter(|lo| *lo > 0).map(|_| a.hull(small(-1, 1))),
-        },
-        BinaryFn::Rem => match (b.lower(), b.upper()) {
-            (Some(lo), Some(hi)) if lo > 0 => Some(small(0, hi - 1)),
-            (Some(_), Some(hi)) if hi <= 0 => Some(small(b.first() + 1, 1)),
-            _ => None,
-        },
-        BinaryFn::And => {
-            let mask = [a, b]
-                .into_iter()
-                .filter(|side| side.lower().is_some_and(|lo| lo >= 0))
-                .filter_map(Interval::upper)
-                .min();
-            mask.map(|hi| small(0, hi))
-        }
-        BinaryFn::Or | BinaryFn::Xor => {
-            let both = a.lower().is_some_and(|lo| lo >= 0) && b.lower().is_some_and(|lo| lo >= 0);
-            let top = a.upper().max(b.upper()).filter(|_| both && a.is_bounded() && b.is_bounded())?;
-            u64::try_from(top).ok()?.checked_next_power_of_two().map(|top| small(0, top as i64))
-        }
-        BinaryFn::Shr => a.lower().filter(|lo| *lo >= 0).map(|_| a.hull(small(0, 1))),
-        _ => None,
-    }
 }
 
 /// A float cast to an integer type: truncated, saturated, NaN to 0.

@@ -10,6 +10,7 @@ use super::contract::contract;
 use super::elaborate::{Elaborator, Owner, Value, a_type, foreign_element, no_value};
 use super::evaluate::{self, Library, NoValue};
 use super::modules::{self, ModuleId, Modules, Symbol};
+use super::names::needed_first;
 use super::resolve_weak::{Resolved, resolve_weak};
 use super::scalar::Scalar;
 use super::types::{Element, Ty};
@@ -124,6 +125,7 @@ impl<'a> Checker<'a> {
             None => {}
         }
         self.constants.insert(symbol, Progress::Busy);
+        self.work_out_first(symbol);
         let result = self.nested(span, |this| this.work_out_constant(symbol, span));
         self.constants.insert(symbol, Progress::Done(result.clone()));
         result
@@ -186,7 +188,7 @@ impl<'a> Checker<'a> {
     fn weak_constant(&mut self, module: ModuleId, expr: ExprId, what: &str) -> Result<(Scalar, Ty)> {
         let owner = Owner { float: Some(Element::F64), ..Owner::default() };
         let mut elaborator = Elaborator::new(self, module, owner);
-        let node = elaborator.number(expr)?;
+        let node = elaborator.telling_names(expr, |this| this.number(expr))?;
         let span = elaborator.span(expr);
         let body = elaborator.into_body();
         let ty = body.ty(node);
@@ -210,7 +212,7 @@ impl<'a> Checker<'a> {
     ) -> Result<Scalar> {
         let owner = Owner { float: Some(default_float(element)), ..Owner::default() };
         let mut elaborator = Elaborator::new(self, module, owner);
-        let node = elaborator.coerced(expr, element, what)?;
+        let node = elaborator.telling_names(expr, |this| this.coerced(expr, element, what))?;
         let span = elaborator.span(expr);
         let body = elaborator.into_body();
         self.evaluate(&body, node, element).map_err(|why| no_value(why, span, what))
@@ -362,6 +364,7 @@ impl<'a> Checker<'a> {
             None => {}
         }
         self.views.insert(symbol, Progress::Busy);
+        self.work_out_first(symbol);
         let result = self.nested(span, |this| this.work_out_view(symbol));
         self.views.insert(symbol, Progress::Done(result.clone()));
         result
@@ -428,6 +431,21 @@ impl<'a> Checker<'a> {
         let result = work(self);
         self.depth -= 1;
         result
+    }
+
+    /// Works out what `symbol` needs, so that nothing nests when it is worked out itself; what goes wrong is told there.
+    fn work_out_first(&mut self, symbol: Symbol) {
+        for (first, span) in needed_first(self, symbol) {
+            match &self.modules.item(first).kind {
+                ItemKind::View { .. } => _ = self.view(first, span),
+                _ => _ = self.constant(first, span),
+            }
+        }
+    }
+
+    /// Whether a constant or a view is worked out, or about to be.
+    pub(super) fn is_known(&self, symbol: Symbol) -> bool {
+        self.constants.contains_key(&symbol) || self.views.contains_key(&symbol)
     }
 
     fn depends_on_itself<T>(&self, symbol: Symbol, span: Span) -> Result<T> {

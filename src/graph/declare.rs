@@ -4,13 +4,13 @@ use super::body::TensorId;
 use super::check::{Checker, Constant};
 use super::elaborate::{BUILTIN_NAMES, Owner};
 use super::modules::{Module, ModuleId, Symbol};
+use super::names::{Free, undeclared};
 use super::scalar::Scalar;
 use super::{InputSource, NamedView, Param, Tensor, TensorKind};
 use crate::diagnostic::{Code, Diagnostic, Result, closest, counted, quoted};
 use crate::index::{Dim, Domain, INF, Interval};
-use crate::source::Span;
 use crate::syntax::ast::{
-    self, Bound, Clause, Expr, ExprId, Extent, Ident, IndexKind, InputFrom, ItemKind, List, UnaryOp,
+    self, Bound, Clause, Expr, ExprId, Extent, Ident, InputFrom, ItemKind, List, UnaryOp,
 };
 use std::sync::Arc;
 
@@ -280,10 +280,10 @@ pub(super) fn functions(checker: &mut Checker<'_>) {
         }
         let params = function.params.iter().map(|param| &param.name);
         checker.diagnostics.take(distinct(params, "argument"));
-        let mut known: Vec<&str> = function.params.iter().map(|param| &*param.name.name).collect();
-        let mut names = NameCheck { checker, module: &module, id: symbol.module, unknown: Vec::new() };
-        names.walk(function.body, &mut known);
-        let unknown = std::mem::take(&mut names.unknown);
+        let known: Vec<_> = function.params.iter().map(|param| param.name.name.clone()).collect();
+        let unknown = undeclared(checker, symbol.module, function.body, &known);
+        let unknown: Vec<_> =
+            unknown.iter().map(|free| unknown_in_function(checker, symbol.module, &known, free)).collect();
         unknown.into_iter().for_each(|diagnostic| checker.diagnostics.push(diagnostic));
     }
 }
@@ -304,99 +304,21 @@ pub(super) fn distinct<'a>(names: impl IntoIterator<Item = &'a Ident>, what: &st
     Ok(())
 }
 
-/// Looks for names in an expression that nothing declares.
-struct NameCheck<'c, 'a> {
-    checker: &'c Checker<'a>,
-    module: &'c Module,
-    id: ModuleId,
-    unknown: Vec<Diagnostic>,
-}
-
-impl<'c> NameCheck<'c, '_> {
-    fn walk(&mut self, id: ExprId, known: &mut Vec<&'c str>) {
-        let ast = &self.module.ast;
-        let outer = known.len();
-        match ast.expr(id) {
-            Expr::Int(_) | Expr::Float(_) | Expr::Bool(_) | Expr::Inf | Expr::Str(_) => {}
-            Expr::Name(name) => self.name(name, "name", ast.span(id), known),
-            Expr::Paren(a) | Expr::Unary(_, a) => self.walk(*a, known),
-            Expr::Binary(_, a, b) => {
-                let (mut left, mut rights) = (*a, vec![*b]);
-                while let Expr::Binary(_, a, b) = ast.expr(left) {
-                    left = *a;
-                    rights.push(*b);
-                }
-                self.walk(left, known);
-                rights.into_iter().rev().for_each(|right| self.walk(right, known));
-            }
-            Expr::If { condition, then, otherwise } => {
-                [condition, then, otherwise].into_iter().for_each(|e| self.walk(*e, known));
-            }
-            Expr::Reduce { binders, body, .. } => {
-                for binder in binders {
-                    self.walk(binder.lo, known);
-                    self.walk(binder.hi, known);
-                    known.push(&binder.name.name);
-                }
-                self.walk(*body, known);
-            }
-            Expr::Call { function, .. } if &*function.name == "index" => {}
-            Expr::Call { function, args } => {
-                self.name(&function.name, "function", function.span, known);
-                args.iter().for_each(|arg| self.walk(*arg, known));
-            }
-            // Labels of a view are words of their own in its operations.
-            Expr::Method { object, .. } => self.walk(*object, known),
-            Expr::Index { object, indices } => {
-                self.walk(*object, known);
-                for index in indices {
-                    match &index.kind {
-                        IndexKind::At(e) => self.walk(*e, known),
-                        IndexKind::Slice { start, stop, step } => {
-                            [start, stop, step].into_iter().flatten().for_each(|e| self.walk(*e, known));
-                        }
-                        IndexKind::Ellipsis => {}
-                    }
-                }
-            }
-            Expr::Block { lets, result } => {
-                for (name, value) in lets {
-                    self.walk(*value, known);
-                    known.push(&name.name);
-                }
-                self.walk(*result, known);
-            }
-            Expr::List(items) => items.iter().for_each(|item| self.walk(*item, known)),
-            Expr::Map(entries) => entries.iter().for_each(|(_, value)| self.walk(*value, known)),
-            Expr::Range(a, b) => [a, b].into_iter().for_each(|e| self.walk(*e, known)),
+/// The error for a name in a function that nothing declares.
+fn unknown_in_function(checker: &Checker<'_>, id: ModuleId, known: &[Arc<str>], free: &Free) -> Diagnostic {
+    let (name, what) = (&free.name, if free.called { "function" } else { "name" });
+    let outside = checker.modules.visible(id).chain(BUILTIN_NAMES.iter().copied());
+    let all = known.iter().map(|name| &**name).chain(outside);
+    let help = match (checker.standard_with(name), closest(name, all)) {
+        (Some(module), _) => format!("add `use {module}` at the top: it defines `{name}`"),
+        (None, Some(close)) => format!("write `{close}`, if that was meant"),
+        (None, None) => {
+            "pass it as an argument: a function sees its arguments and top-level names".to_owned()
         }
-        known.truncate(outer);
-    }
-
-    fn name(&mut self, name: &Arc<str>, what: &str, span: Span, known: &[&str]) {
-        let declared = known.contains(&&**name)
-            || self.checker.modules.lookup(self.id, name).is_some()
-            || BUILTIN_NAMES.contains(&&**name);
-        if declared {
-            return;
-        }
-        let all = known
-            .iter()
-            .copied()
-            .chain(self.checker.modules.visible(self.id))
-            .chain(BUILTIN_NAMES.iter().copied());
-        let help = match (self.checker.standard_with(name), closest(name, all)) {
-            (Some(module), _) => format!("add `use {module}` at the top: it defines `{name}`"),
-            (None, Some(close)) => format!("write `{close}`, if that was meant"),
-            (None, None) => {
-                "pass it as an argument: a function sees its arguments and top-level names".to_owned()
-            }
-        };
-        let unknown = Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name)))
-            .at(span, "not found")
-            .help(help);
-        self.unknown.push(unknown);
-    }
+    };
+    Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name)))
+        .at(free.span, "not found")
+        .help(help)
 }
 
 /// What a body of a tensor may call its coordinates.

@@ -184,7 +184,7 @@ fn body(
     for take in takes {
         elaborator.bind(&take.name.clone(), Value::Take(take));
     }
-    let node = elaborator.body_of(expr, element, &name.name, "its body")?;
+    let node = elaborator.telling_names(expr, |this| this.body_of(expr, element, &name.name, "its body"))?;
     Ok(finish(elaborator.into_body(), node, element))
 }
 
@@ -324,7 +324,7 @@ fn custom_blend(
     let mut elaborator = Elaborator::new(checker, module, owner);
     elaborator.bind_argument(old, 0, element);
     elaborator.bind_argument(new, 1, element);
-    let node = elaborator.coerced(body, element, "the blend")?;
+    let node = elaborator.telling_names(body, |this| this.coerced(body, element, "the blend"))?;
     let resolved = finish(elaborator.into_body(), node, element);
     let read = resolved.body.nodes().find(|(_, node)| matches!(node.op, Op::Read { .. }));
     let Some(span) = read.map(|(_, node)| node.span) else { return Ok(resolved) };
@@ -402,7 +402,8 @@ fn set(
     let owner = Owner { labels, float: Some(default_float(base.element)), ..Owner::default() };
     let mut elaborator = Elaborator::new(checker, module, owner);
     elaborator.bind_coordinates(target_span);
-    let node = elaborator.body_of(value, base.element, &base.name, "what is written")?;
+    let node = elaborator
+        .telling_names(value, |this| this.body_of(value, base.element, &base.name, "what is written"))?;
     let body = finish(elaborator.into_body(), node, base.element);
     Ok(Set { target: view, body, span })
 }

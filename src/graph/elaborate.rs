@@ -250,8 +250,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let varies = || Diagnostic::new(Code::E0204, format!("{what} must be a constant")).at(span, VARIES);
         match self.checker.evaluate(&self.body, node, Element::I64).map(Scalar::as_int) {
             Ok(Some(value)) => Ok(value as i64),
-            Err(NoValue::TooMuchWork) => too_much_work(span, what).err(),
             Ok(None) | Err(NoValue::Varies) => varies().help(hint).err(),
+            Err(why) => Err(no_value(why, span, what)),
         }
     }
 
@@ -470,6 +470,13 @@ pub(super) fn no_value(why: NoValue, span: Span, what: &str) -> Box<Diagnostic> 
         NoValue::Varies => Diagnostic::new(Code::E0204, format!("{what} must be a constant"))
             .at(span, VARIES)
             .help("use numbers, `param` and `let` names here"),
+        NoValue::Outside { table, at, shape } => {
+            let message =
+                format!("{what} reads table {} at {at:?}, but its shape is {shape:?}", quoted(&table));
+            Diagnostic::new(Code::E0504, message)
+                .at(span, "leaves the table")
+                .help("stay below the size of the table: its entries are counted from 0")
+        }
     })
 }
 

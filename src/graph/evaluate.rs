@@ -6,36 +6,49 @@ use super::body::{Body, BoundVar, Coord, MathFn, NodeId, Op, ReduceFn, Table};
 use super::scalar::{self, BinaryFn, Scalar};
 use super::types::Element;
 use super::view::row_major;
+use std::sync::Arc;
 
 /// Where math functions come from: a body over `Arg(0)`, `Arg(1)`.
 pub trait Library {
     /// The function as a resolved and contracted body.
-    fn function(&mut self, function: MathFn, element: Element) -> Option<std::sync::Arc<(Body, NodeId)>>;
+    fn function(&mut self, function: MathFn, element: Element) -> Option<Arc<(Body, NodeId)>>;
 }
 
 /// More steps than any sensible constant takes.
 const MAX_STEPS: u64 = 1_000_000;
 
 /// Why an expression has no value before the program runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoValue {
     /// It depends on coordinates or elements.
     Varies,
     /// It takes more steps than a constant may.
     TooMuchWork,
+    /// It reads a table outside.
+    Outside {
+        /// Its name.
+        table: Arc<str>,
+        /// Where it is read.
+        at: Vec<i64>,
+        /// How large it is.
+        shape: Vec<i64>,
+    },
 }
 
 /// The value of `root`, if it depends on nothing but constants and is not absurdly expensive.
 pub fn evaluate(body: &Body, root: NodeId, library: &mut dyn Library) -> Result<Scalar, NoValue> {
-    let mut evaluator = Evaluator { library, steps: 0 };
+    let mut evaluator = Evaluator { library, steps: 0, outside: None };
     let value = evaluator.value(body, root, &[], &mut vec![None; body.binders.len()]);
-    let why = if evaluator.steps > MAX_STEPS { NoValue::TooMuchWork } else { NoValue::Varies };
-    value.ok_or(why)
+    let tired = evaluator.steps > MAX_STEPS;
+    let why = || if tired { NoValue::TooMuchWork } else { NoValue::Varies };
+    value.ok_or_else(|| evaluator.outside.unwrap_or_else(why))
 }
 
 struct Evaluator<'l> {
     library: &'l mut dyn Library,
     steps: u64,
+    /// The read of a table that ended it.
+    outside: Option<NoValue>,
 }
 
 impl Evaluator<'_> {
@@ -106,7 +119,13 @@ impl Evaluator<'_> {
                     .iter()
                     .map(|coord| Some(get(*coord)?.as_int()? as i64))
                     .collect::<Option<Vec<_>>>()?;
-                entry(&body.tables[table.index()], &coords)?
+                let table = &body.tables[table.index()];
+                let value = entry(table, &coords);
+                if value.is_none() {
+                    let (table, shape) = (table.name.clone(), table.shape.clone());
+                    self.outside = Some(NoValue::Outside { table, at: coords, shape });
+                }
+                value?
             }
             Op::Reduce { function, vars, body: inner } => {
                 let mut fold = Fold::new(*function, body.ty(*inner).strong()?, vars, body);

@@ -241,7 +241,7 @@ fn set_option(
         ("range", Expr::Range(lo, hi)) => {
             let lo = checker.constant_of(module, *lo, Element::F64, "a bound of `range`")?.to_f64();
             let hi = checker.constant_of(module, *hi, Element::F64, "a bound of `range`")?.to_f64();
-            done.range = Some((lo, hi));
+            done.range = Some(ascending(lo, hi, ast.ast.span(value))?);
         }
         ("chunk", Expr::List(items)) => {
             let sizes = items.iter().map(|item| checker.constant_int(module, *item, "a chunk size"));
@@ -261,6 +261,19 @@ fn set_option(
         (name, _) => return wrong_option(name, option, ast.ast.span(value)),
     }
     Ok(())
+}
+
+/// The bounds of `range`; what is empty is drawn as 0, but what goes down or has no end was hardly meant.
+fn ascending(lo: f64, hi: f64, span: Span) -> Result<(f64, f64)> {
+    let (message, help) = if !lo.is_finite() || !hi.is_finite() {
+        let help = "give two numbers, or leave `range` out: then it is that of the data";
+        ("`range` needs a start and an end".to_owned(), help.to_owned())
+    } else if lo > hi {
+        (format!("`range` starts at {lo}, after its end at {hi}"), format!("write `range {hi}..{lo}`"))
+    } else {
+        return Ok((lo, hi));
+    };
+    Diagnostic::new(Code::E0803, message).at(span, "cannot be scaled").help(help).err()
 }
 
 fn known(name: &Arc<str>, names: &[&'static str], span: Span, what: &str) -> Result<Arc<str>> {

@@ -11,9 +11,11 @@ use super::grid::{Grid, volume};
 use super::needs::{Motion, closed_form, needed};
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
+use crate::access::exact::NEAR;
 use crate::access::footprint::{Region, footprint};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::graph::view::dimension_name;
 use crate::index::Interval;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -125,6 +127,7 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
                 ))
             })?,
         };
+        still_inside(stages, id, &work, &found)?;
         for (source, found) in found {
             if source == id || found.iter().any(|range| range.is_empty()) {
                 continue;
@@ -138,6 +141,26 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
         }
     }
     Ok(boxes)
+}
+
+/// Reads are proven for near coordinates; farther out, arithmetic may wrap and lead anywhere.
+fn still_inside(stages: &Stages, id: TensorId, work: &[Interval], found: &Needed) -> Result<(), PlanError> {
+    let near = Interval::new(-NEAR, NEAR).unwrap_or(Interval::all());
+    if work.iter().all(|range| near.contains_interval(*range)) {
+        return Ok(());
+    }
+    for (source, needed) in found {
+        let (tensor, name) = (stages.tensor(*source), &stages.tensor(id).name);
+        let mut dims = tensor.domain.dims().iter().zip(tensor.readable()).zip(needed);
+        if let Some(((dim, has), needed)) = dims.find(|((_, has), needed)| !has.contains_interval(**needed)) {
+            return Err(PlanError(format!(
+                "`{name}` would read {needed} of `{}` along {}, which has {has}: its arithmetic wraps this far out",
+                tensor.name,
+                dimension_name(dim)
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Every window that a box touches must have all of its coordinates.

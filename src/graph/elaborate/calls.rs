@@ -7,12 +7,18 @@ use super::{Elaborator, Frame, Value, a_type, foreign};
 use crate::diagnostic::{Call, Code, Diagnostic, Result, quoted};
 use crate::graph::body::NodeId;
 use crate::graph::modules::Symbol;
+use crate::graph::names::undeclared;
 use crate::graph::scalar::UnaryFn;
 use crate::graph::types::{Element, Ty};
 use crate::graph::view::View;
 use crate::source::Span;
 use crate::syntax::ast::{ExprId, FnItem, FnParam, Ident, ItemKind};
 use std::sync::Arc;
+
+/// The name that an error calls unknown.
+fn unknown_name(error: &Diagnostic) -> Option<&str> {
+    error.message.strip_prefix("unknown name `")?.strip_suffix('`')
+}
 
 impl Elaborator<'_, '_> {
     /// `f(a, b)`: the script's own functions shadow imported ones, those shadow casts and builtins.
@@ -36,6 +42,29 @@ impl Elaborator<'_, '_> {
                 None => self.unknown_function(name, args).err(),
             },
         }
+    }
+
+    /// Does `work` on `expr`; when that fails, other names in it that nothing declares are told as well.
+    pub(in crate::graph) fn telling_names<T>(
+        &mut self,
+        expr: ExprId,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let known: Vec<_> = self.locals().iter().map(|(name, _)| name.clone()).collect();
+        let result = work(self);
+        let Err(error) = &result else { return result };
+        self.frames.truncate(1);
+        self.locals().truncate(known.len());
+        self.calls.clear();
+        let told = error.primary().map(|label| label.span);
+        for free in undeclared(self.checker, self.frame().id, expr, &known) {
+            if Some(free.span) != told && Some(&*free.name) != unknown_name(error) {
+                let what = if free.called { "function" } else { "name" };
+                let unknown = self.unknown(&free.name, free.span, what);
+                self.checker.diagnostics.push(unknown);
+            }
+        }
+        result
     }
 
     fn unknown_function(&mut self, name: &Ident, args: &[ExprId]) -> Diagnostic {

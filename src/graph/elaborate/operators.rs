@@ -312,7 +312,14 @@ impl Elaborator<'_, '_> {
         }
         Diagnostic::new(Code::E0403, format!("{what} takes a bool, but this is {}", self.a(operand.node)))
             .at(self.span(operand.expr), "not a bool")
-            .help(format!("compare it: `{} != 0`", self.text(operand.expr)))
+            .help(match (what, self.text(operand.expr)) {
+                ("`not`", text) => {
+                    format!(
+                        "compare it, in parentheses: `not ({text} == 0)`, since `not` binds tighter than `==`"
+                    )
+                }
+                (_, text) => format!("compare it: `{text} != 0`"),
+            })
             .err()
     }
 }

@@ -8,7 +8,7 @@ use crate::index::domain::DimRef;
 use crate::index::ops::Slice;
 use crate::index::{Dim, IndexError};
 use crate::source::Span;
-use crate::syntax::ast::{ExprId, Ident, Index, IndexKind};
+use crate::syntax::ast::{Expr, ExprId, Ident, Index, IndexKind, UnaryOp};
 
 const SLICES_ARE_FIXED: &str =
     "slice by constants, and read an element with all its coordinates in one pair of brackets";
@@ -17,6 +17,13 @@ const SLICES_ARE_FIXED: &str =
 enum Entry {
     At(i64),
     Slice(Slice),
+}
+
+/// One of the two ends of a dimension.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Lower,
+    Upper,
 }
 
 impl Elaborator<'_, '_> {
@@ -47,14 +54,51 @@ impl Elaborator<'_, '_> {
                 SLICES_ARE_FIXED,
             )?)),
             IndexKind::Slice { start, stop, step } => {
-                let mut bound = |expr: &Option<ExprId>| {
+                let start = start.filter(|start| !self.is_end(view, dim, *start, End::Lower));
+                let stop = stop.filter(|stop| !self.is_end(view, dim, *stop, End::Upper));
+                let mut bound = |expr: Option<ExprId>| {
                     let what = format!("a bound of {named}");
-                    expr.map(|expr| self.constant_int_or(expr, &what, SLICES_ARE_FIXED)).transpose()
+                    expr.map(|expr| self.slice_bound(view, dim, expr, &what)).transpose()
                 };
-                Some(Entry::Slice(Slice { start: bound(start)?, stop: bound(stop)?, step: bound(step)? }))
+                Some(Entry::Slice(Slice { start: bound(start)?, stop: bound(stop)?, step: bound(*step)? }))
             }
             IndexKind::Ellipsis => None,
         })
+    }
+
+    /// Whether a bound is `-inf` or `inf` where the dimension has no end either: it may as well be left out.
+    fn is_end(&self, view: &View, dim: usize, bound: ExprId, end: End) -> bool {
+        let interval = view.domain().dims()[dim].interval;
+        match end {
+            End::Lower => self.infinity(bound) == Some(End::Lower) && interval.lower().is_none(),
+            End::Upper => self.infinity(bound) == Some(End::Upper) && interval.upper().is_none(),
+        }
+    }
+
+    /// `-inf` is a lower end, `inf` an upper one.
+    fn infinity(&self, bound: ExprId) -> Option<End> {
+        match self.bare(bound) {
+            Expr::Inf => Some(End::Upper),
+            Expr::Unary(UnaryOp::Neg, inner) if matches!(self.bare(*inner), Expr::Inf) => Some(End::Lower),
+            _ => None,
+        }
+    }
+
+    fn slice_bound(&mut self, view: &View, dim: usize, bound: ExprId, what: &str) -> Result<i64> {
+        if self.infinity(bound).is_some() {
+            let dim = &view.domain().dims()[dim];
+            let message = format!(
+                "cannot slice {} along {}: it has {}, which ends",
+                quoted(&view.name),
+                dimension_name(dim),
+                dim.interval
+            );
+            return Diagnostic::new(Code::E0602, message)
+                .at(self.span(bound), format!("{} is {}", quoted(&view.name), view.describe()))
+                .help("leave the bound out to go as far as there is something: `0:`, `:10`")
+                .err();
+        }
+        self.constant_int_or(bound, what, SLICES_ARE_FIXED)
     }
 
     /// Which dimension each entry is for: by position, by label, or after `...`.
