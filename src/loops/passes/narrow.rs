@@ -19,8 +19,8 @@ use super::ranges::{Range, bits, ranges};
 use super::simplify::Simplifier;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
-use crate::loops::ir::{Block, Kernel, LoopKind, Op, Statement, ValueId};
-use crate::loops::vary::varying;
+use crate::loops::ir::{Block, Kernel, Op, Statement, ValueId};
+use crate::loops::vary::{ramps, varying};
 
 /// The kernel with narrow values where they do.
 pub fn narrow(kernel: &Kernel) -> Kernel {
@@ -49,11 +49,9 @@ struct Facts<'k> {
 impl<'k> Facts<'k> {
     fn new(kernel: &'k Kernel) -> Self {
         let (count, ranges, varying) = (kernel.values.len(), ranges(kernel), varying(kernel));
-        let (ramps, clamped) = (vec![false; count], vec![false; count]);
+        let (ramps, clamped) = (ramps(kernel, &varying), vec![false; count]);
         let mut facts = Facts { kernel, ranges, varying, ramps, clamped };
-        mark_rows(&kernel.body, &mut facts.ramps);
         for id in (0..count as u32).map(ValueId) {
-            facts.ramps[id.index()] |= facts.is_ramp(id);
             facts.clamped[id.index()] = facts.is_clamped(id);
         }
         facts
@@ -78,19 +76,6 @@ impl<'k> Facts<'k> {
     /// By how much a shift by a constant shifts a 64-bit integer.
     fn count(&self, id: ValueId) -> Option<u32> {
         self.constant(id).map(|count| count as u32 & 63)
-    }
-
-    fn is_ramp(&self, id: ValueId) -> bool {
-        let ramp = |id: ValueId| self.ramps[id.index()];
-        let steady = |id: ValueId| ramp(id) || !self.varying[id.index()];
-        match self.kernel.value(id).op {
-            Op::Binary(BinaryFn::Add | BinaryFn::Sub, a, b) => (ramp(a) || ramp(b)) && steady(a) && steady(b),
-            Op::Binary(BinaryFn::Mul, a, b) => {
-                ramp(a) && self.constant(b).is_some() || ramp(b) && self.constant(a).is_some()
-            }
-            Op::Binary(BinaryFn::Shl, a, b) => ramp(a) && self.constant(b).is_some(),
-            _ => false,
-        }
     }
 
     fn is_clamped(&self, id: ValueId) -> bool {
@@ -184,16 +169,6 @@ fn is_modular(function: BinaryFn) -> bool {
         BinaryFn::Shr | BinaryFn::FloorDiv | BinaryFn::Rem | BinaryFn::Min | BinaryFn::Max => false,
         BinaryFn::Div | BinaryFn::Pow => false,
         BinaryFn::Eq | BinaryFn::Ne | BinaryFn::Lt | BinaryFn::Le | BinaryFn::Gt | BinaryFn::Ge => false,
-    }
-}
-
-/// The variables of rows grow in equal steps.
-fn mark_rows(block: &Block, ramps: &mut [bool]) {
-    for statement in &block.statements {
-        if let Statement::For(looped) = statement {
-            ramps[looped.var.index()] = looped.kind == LoopKind::Row;
-            mark_rows(&looped.body, ramps);
-        }
     }
 }
 
