@@ -6,11 +6,13 @@
 //! split       rows, where reads need no clamping
 //! jam         four rows at a time, where they share what they read or compute
 //! narrow      integers of 64 bits in 32, where nobody can tell
+//! order       statements of rows, so that few values are held at once
 //! sweep       values that nobody uses, and gaps in their numbers, go
 //! ```
 
 pub mod jam;
 pub mod narrow;
+pub mod order;
 mod ranges;
 pub mod simplify;
 pub mod split;
@@ -32,14 +34,16 @@ pub enum Pass {
     Jam,
     /// Integers in 32 bits.
     Narrow,
+    /// Few values at once.
+    Order,
     /// Removes what is not used.
     Sweep,
 }
 
 impl Pass {
     /// Every pass, in the order they run.
-    pub const ALL: [Pass; 6] =
-        [Pass::Lower, Pass::Simplify, Pass::Split, Pass::Jam, Pass::Narrow, Pass::Sweep];
+    pub const ALL: [Pass; 7] =
+        [Pass::Lower, Pass::Simplify, Pass::Split, Pass::Jam, Pass::Narrow, Pass::Order, Pass::Sweep];
 
     /// As `--after` takes it.
     pub fn name(self) -> &'static str {
@@ -49,6 +53,7 @@ impl Pass {
             Pass::Split => "split",
             Pass::Jam => "jam",
             Pass::Narrow => "narrow",
+            Pass::Order => "order",
             Pass::Sweep => "sweep",
         }
     }
@@ -70,6 +75,7 @@ impl Pass {
                 kernel
             }
             Pass::Narrow => narrow::narrow(&kernel),
+            Pass::Order => order::order(sweep::sweep(kernel)),
             Pass::Sweep => sweep::sweep(kernel),
         }
     }

@@ -7,6 +7,7 @@
 //! ```
 
 use super::ir::{Block, For, Kernel, LoopKind, Op, Statement, ValueId};
+use crate::graph::scalar::BinaryFn;
 
 /// For each value, whether it varies along the row that it stands in; outside of rows nothing does.
 pub fn varying(kernel: &Kernel) -> Vec<bool> {
@@ -17,6 +18,45 @@ pub fn varying(kernel: &Kernel) -> Vec<bool> {
         varies.block(&kernel.body);
     }
     varies.values
+}
+
+/// For each value, whether it grows along its row in equal steps, which a constant says: one scalar serves all lanes.
+pub fn ramps(kernel: &Kernel, varying: &[bool]) -> Vec<bool> {
+    let mut ramps = vec![false; kernel.values.len()];
+    mark_rows(&kernel.body, &mut ramps);
+    for (at, value) in kernel.values.iter().enumerate() {
+        ramps[at] |= is_ramp(kernel, &value.op, varying, &ramps);
+    }
+    ramps
+}
+
+fn is_ramp(kernel: &Kernel, op: &Op, varying: &[bool], ramps: &[bool]) -> bool {
+    let ramp = |id: ValueId| ramps[id.index()];
+    let steady = |id: ValueId| ramp(id) || !varying[id.index()];
+    let known = |id: ValueId| matches!(kernel.value(id).op, Op::Const(_));
+    match *op {
+        Op::Binary(BinaryFn::Add | BinaryFn::Sub, a, b) => (ramp(a) || ramp(b)) && steady(a) && steady(b),
+        Op::Binary(BinaryFn::Mul, a, b) => ramp(a) && known(b) || ramp(b) && known(a),
+        Op::Binary(BinaryFn::Shl, a, b) => ramp(a) && known(b),
+        _ => false,
+    }
+}
+
+/// The variables of rows.
+fn mark_rows(block: &Block, ramps: &mut [bool]) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Let(_) | Statement::Store(..) => {}
+            Statement::For(looped) => {
+                ramps[looped.var.index()] = looped.kind == LoopKind::Row;
+                mark_rows(&looped.body, ramps);
+            }
+            Statement::If(choice) => {
+                mark_rows(&choice.then, ramps);
+                mark_rows(&choice.otherwise, ramps);
+            }
+        }
+    }
 }
 
 struct Varies<'k> {

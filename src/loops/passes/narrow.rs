@@ -19,8 +19,9 @@ use super::ranges::{Range, bits, ranges};
 use super::simplify::Simplifier;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
-use crate::loops::ir::{Block, Kernel, LoopKind, Op, Statement, ValueId};
-use crate::loops::vary::varying;
+use crate::loops::ir::{Block, If, Kernel, Op, Statement, ValueId};
+use crate::loops::vary::{ramps, varying};
+use std::collections::BTreeMap;
 
 /// The kernel with narrow values where they do.
 pub fn narrow(kernel: &Kernel) -> Kernel {
@@ -44,16 +45,18 @@ struct Facts<'k> {
     ramps: Vec<bool>,
     /// Those that are a float in between, raised or lowered to something that fits 32 bits.
     clamped: Vec<bool>,
+    /// What an `if` gives, and the two values it is chosen from.
+    given: BTreeMap<ValueId, [ValueId; 2]>,
 }
 
 impl<'k> Facts<'k> {
     fn new(kernel: &'k Kernel) -> Self {
         let (count, ranges, varying) = (kernel.values.len(), ranges(kernel), varying(kernel));
-        let (ramps, clamped) = (vec![false; count], vec![false; count]);
-        let mut facts = Facts { kernel, ranges, varying, ramps, clamped };
-        mark_rows(&kernel.body, &mut facts.ramps);
+        let (ramps, clamped) = (ramps(kernel, &varying), vec![false; count]);
+        let mut given = BTreeMap::new();
+        find_given(&kernel.body, &mut given);
+        let mut facts = Facts { kernel, ranges, varying, ramps, clamped, given };
         for id in (0..count as u32).map(ValueId) {
-            facts.ramps[id.index()] |= facts.is_ramp(id);
             facts.clamped[id.index()] = facts.is_clamped(id);
         }
         facts
@@ -78,19 +81,6 @@ impl<'k> Facts<'k> {
     /// By how much a shift by a constant shifts a 64-bit integer.
     fn count(&self, id: ValueId) -> Option<u32> {
         self.constant(id).map(|count| count as u32 & 63)
-    }
-
-    fn is_ramp(&self, id: ValueId) -> bool {
-        let ramp = |id: ValueId| self.ramps[id.index()];
-        let steady = |id: ValueId| ramp(id) || !self.varying[id.index()];
-        match self.kernel.value(id).op {
-            Op::Binary(BinaryFn::Add | BinaryFn::Sub, a, b) => (ramp(a) || ramp(b)) && steady(a) && steady(b),
-            Op::Binary(BinaryFn::Mul, a, b) => {
-                ramp(a) && self.constant(b).is_some() || ramp(b) && self.constant(a).is_some()
-            }
-            Op::Binary(BinaryFn::Shl, a, b) => ramp(a) && self.constant(b).is_some(),
-            _ => false,
-        }
     }
 
     fn is_clamped(&self, id: ValueId) -> bool {
@@ -135,13 +125,17 @@ impl<'k> Facts<'k> {
             }
             Op::Cast(_) => enough,
             Op::Unary(..) | Op::Fma(..) | Op::Load(..) => false,
-            Op::Const(_) | Op::Arg(_) | Op::Var | Op::Carried | Op::Result => false,
+            Op::Result => enough && self.given.contains_key(&id),
+            Op::Const(_) | Op::Arg(_) | Op::Var | Op::Carried => false,
         }
     }
 
     /// What a value wants of its operands.
     fn wants(&self, id: ValueId, is_narrow: bool, wanted: Wanted) -> Vec<(ValueId, Wanted)> {
         let low = wanted.low_bits().unwrap_or(32);
+        if let Some(arms) = self.given.get(&id) {
+            return arms.map(|arm| (arm, if is_narrow { Wanted::Low(low) } else { Wanted::All })).into();
+        }
         match self.kernel.value(id).op {
             Op::Cast(a) if self.element(id).is_int() && self.element(id).bits() <= 32 => {
                 vec![(a, Wanted::Low(self.element(id).bits()))]
@@ -184,16 +178,6 @@ fn is_modular(function: BinaryFn) -> bool {
         BinaryFn::Shr | BinaryFn::FloorDiv | BinaryFn::Rem | BinaryFn::Min | BinaryFn::Max => false,
         BinaryFn::Div | BinaryFn::Pow => false,
         BinaryFn::Eq | BinaryFn::Ne | BinaryFn::Lt | BinaryFn::Le | BinaryFn::Gt | BinaryFn::Ge => false,
-    }
-}
-
-/// The variables of rows grow in equal steps.
-fn mark_rows(block: &Block, ramps: &mut [bool]) {
-    for statement in &block.statements {
-        if let Statement::For(looped) = statement {
-            ramps[looped.var.index()] = looped.kind == LoopKind::Row;
-            mark_rows(&looped.body, ramps);
-        }
     }
 }
 
@@ -240,7 +224,23 @@ fn decide(facts: &Facts<'_>) -> Vec<bool> {
     narrow
 }
 
-/// Statements look at all of what they use.
+fn find_given(block: &Block, given: &mut BTreeMap<ValueId, [ValueId; 2]>) {
+    for statement in &block.statements {
+        match statement {
+            Statement::Let(_) | Statement::Store(..) => {}
+            Statement::For(looped) => find_given(&looped.body, given),
+            Statement::If(choice) => {
+                // Users are decided on before what they use, so only those with larger numbers count.
+                let results = choice.results.iter().filter(|(result, a, b)| a < result && b < result);
+                given.extend(results.map(|(result, a, b)| (*result, [*a, *b])));
+                find_given(&choice.then, given);
+                find_given(&choice.otherwise, given);
+            }
+        }
+    }
+}
+
+/// Statements look at all of what they use; what an `if` gives, at what is used of it.
 fn want_all(block: &Block, wanted: &mut [Wanted]) {
     let mut want = |ids: &[ValueId]| ids.iter().for_each(|id| wanted[id.index()] = Wanted::All);
     for statement in &block.statements {
@@ -253,7 +253,8 @@ fn want_all(block: &Block, wanted: &mut [Wanted]) {
             }
             Statement::If(choice) => {
                 want(&[choice.condition]);
-                choice.results.iter().for_each(|(_, a, b)| want(&[*a, *b]));
+                let others = choice.results.iter().filter(|(result, a, b)| a >= result || b >= result);
+                others.for_each(|(_, a, b)| want(&[*a, *b]));
             }
         }
     }
@@ -289,35 +290,55 @@ impl Narrower<'_, '_> {
                     self.block(&looped.body);
                     self.simplifier.close(looped, open);
                 }
-                Statement::If(choice) => {
-                    let then = self.arm(&choice.then, choice.results.iter().map(|(_, a, _)| *a));
-                    let otherwise = self.arm(&choice.otherwise, choice.results.iter().map(|(_, _, b)| *b));
-                    let condition = self.simplifier.get(choice.condition);
-                    let results = self.simplifier.builder.choose(condition, then, otherwise);
-                    let pairs = choice.results.iter().zip(results);
-                    pairs.for_each(|((result, _, _), new)| self.simplifier.set(*result, new));
-                }
+                Statement::If(choice) => self.choice(choice),
             }
         }
     }
 
-    fn arm(&mut self, block: &Block, results: impl Iterator<Item = ValueId>) -> (Block, Vec<ValueId>) {
+    fn choice(&mut self, choice: &If) {
+        let then = self.arm(&choice.then, choice.results.iter().map(|(result, a, _)| (*result, *a)));
+        let otherwise =
+            self.arm(&choice.otherwise, choice.results.iter().map(|(result, _, b)| (*result, *b)));
+        let condition = self.simplifier.get(choice.condition);
+        let results = self.simplifier.builder.choose(condition, then, otherwise);
+        for ((result, _, _), new) in choice.results.iter().zip(results) {
+            match self.narrow[result.index()] {
+                true => self.set_low(*result, new),
+                false => self.simplifier.set(*result, new),
+            }
+        }
+    }
+
+    /// One arm of a choice, with the values it gives: pairs of the result and what it is here.
+    fn arm(
+        &mut self,
+        block: &Block,
+        results: impl Iterator<Item = (ValueId, ValueId)>,
+    ) -> (Block, Vec<ValueId>) {
         let outer = self.simplifier.open_arm();
         self.block(block);
-        let results = results.map(|id| self.simplifier.get(id)).collect();
+        let results = results.map(|(result, id)| match self.narrow[result.index()] {
+            true => self.low(id),
+            false => self.simplifier.get(id),
+        });
+        let results = results.collect();
         (self.simplifier.close_arm(outer), results)
+    }
+
+    /// The 32 bits of a narrow value, and the value if they say it.
+    fn set_low(&mut self, id: ValueId, low: ValueId) {
+        self.low[id.index()] = Some(low);
+        if self.facts.fits(id) {
+            let value = self.simplifier.cast(low, self.facts.element(id));
+            self.simplifier.set(id, value);
+        }
     }
 
     fn computed(&mut self, id: ValueId) {
         let element = self.facts.element(id);
         if self.narrow[id.index()] {
             let low = self.narrowed(id);
-            self.low[id.index()] = Some(low);
-            if self.facts.fits(id) {
-                let value = self.simplifier.cast(low, element);
-                self.simplifier.set(id, value);
-            }
-            return;
+            return self.set_low(id, low);
         }
         let value = match self.facts.kernel.value(id).op {
             Op::Cast(a) if self.narrow[a.index()] => {
@@ -515,6 +536,16 @@ mod tests {
             "v14",
             "i64 cast, i64 max, i64 max, i64 min, i32 cast, i32 min, f32 cast, f32 cast, f32 add",
         );
+    }
+
+    #[test]
+    fn choices_give_narrow_values() {
+        let body = "v10: bool = lt v0 v2\nif v10\n  v11: i64 = mul v8 v8\nelse\n  v12: i64 = neg v8\ngive v13: i64 = v11 else v12\nv14: f32 = cast v13";
+        check(body, "v14", "i32 cast, f32 cast");
+        let low = body
+            .replace("neg v8", "mul v5 v5")
+            .replace("f32 = cast v13", "u8 = cast v13\nv15: f32 = cast v14");
+        check(&low, "v15", "i32 cast, i32 cast, u8 cast, f32 cast");
     }
 
     #[test]
