@@ -6,6 +6,7 @@
 
 pub mod apart;
 pub mod bands;
+pub mod fuse;
 pub mod grid;
 pub mod group;
 pub mod inline;

@@ -42,7 +42,7 @@ pub fn inline_sparse(stages: &Stages, request: &Request) -> Option<Stages> {
     }
 }
 
-fn body_of(stages: &Stages, id: TensorId) -> Option<&Resolved> {
+pub(super) fn body_of(stages: &Stages, id: TensorId) -> Option<&Resolved> {
     match &stages.tensor(id).kind {
         TensorKind::Pointwise(Pointwise { body, recurrence: None }) => Some(body),
         TensorKind::Pointwise(_) | TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Windowed(_) => {
@@ -89,7 +89,7 @@ fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
 }
 
 /// The body of a reader with every read of `source` replaced by the body of `source`.
-fn inlined(reader: &Resolved, source: TensorId, inner: &Resolved, element: Element) -> Resolved {
+pub(super) fn inlined(reader: &Resolved, source: TensorId, inner: &Resolved, element: Element) -> Resolved {
     let mut merger = Merger { body: Body::default(), arms: 0 };
     let root = merger.add(reader, None, Some((source, inner, element)));
     Resolved { body: merger.body, root }

@@ -9,6 +9,7 @@
 //! Means, f16 windows and host functions become hidden tensors, so that everything below knows inputs, variables,
 //! bodies, blended windows and host calls, and nothing else.
 
+use super::fuse::{Fused, fuse};
 use super::needs::{Needs, needs};
 use crate::access::{Accesses, TensorAccess, tensor_access};
 use crate::diagnostic::Diagnostics;
@@ -40,6 +41,8 @@ pub struct Stages {
     pub hosts: BTreeMap<TensorId, HostCall>,
     /// Variables that are copies of others.
     pub copied: BTreeMap<TensorId, TensorId>,
+    /// What each computes of its sources itself, because that is cheaper than to keep it.
+    pub fused: BTreeMap<TensorId, Vec<Fused>>,
     /// How many of them belong to the script; the others were added for one request.
     pub kept: usize,
 }
@@ -69,6 +72,7 @@ pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> 
         needs: Vec::new(),
         hosts: BTreeMap::new(),
         copied: BTreeMap::new(),
+        fused: BTreeMap::new(),
         kept: declared,
     };
     for at in 0..declared {
@@ -80,6 +84,7 @@ pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> 
     let all = (0..stages.graph.tensors.len()).map(|at| Arc::new(needs(&stages, TensorId(at as u32))));
     stages.needs = all.collect();
     stages.kept = stages.graph.tensors.len();
+    fuse(&mut stages);
     Ok(stages)
 }
 
@@ -87,6 +92,25 @@ impl Stages {
     /// The tensor with that id.
     pub fn tensor(&self, id: TensorId) -> &Tensor {
         self.graph.tensor(id)
+    }
+
+    /// All of them, sources before their readers.
+    pub fn in_order(&self) -> Vec<TensorId> {
+        let mut order: Vec<TensorId> = Vec::with_capacity(self.graph.tensors.len());
+        let mut seen = vec![false; self.graph.tensors.len()];
+        for at in 0..self.graph.tensors.len() {
+            let mut stack = vec![(TensorId(at as u32), false)];
+            while let Some((id, ready)) = stack.pop() {
+                if ready {
+                    order.push(id);
+                } else if !std::mem::replace(&mut seen[id.index()], true) {
+                    stack.push((id, true));
+                    let reads = self.accesses[id.index()].reads.iter();
+                    stack.extend(reads.map(|read| (read.tensor, false)));
+                }
+            }
+        }
+        order
     }
 
     /// The variable that a variable holds the elements of: itself, or what it is a copy of.

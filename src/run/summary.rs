@@ -187,6 +187,18 @@ fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
             };
             notes.push(format!("  reads {}: {held}", name(member.tensor)));
         }
+        let computed = group.members.iter().filter(|member| member.role == Role::Compute);
+        for id in computed.map(|member| member.tensor).chain([group.target]) {
+            for fused in division.stages.fused.get(&id).into_iter().flatten() {
+                notes.push(format!(
+                    "  {} computes {} itself: {} elements for 4, {} operations each",
+                    name(id),
+                    name(fused.source),
+                    fused.times,
+                    fused.work
+                ));
+            }
+        }
     }
     if inputs > 0 {
         notes.push(format!("inputs in memory: {inputs} bytes"));
