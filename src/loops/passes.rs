@@ -5,11 +5,13 @@
 //! simplify    (x + 3) - 3  ->  x
 //! split       rows, where reads need no clamping
 //! jam         four rows at a time, where they share what they read or compute
+//! unswitch    choices that a loop makes alike in every step go around it
 //! narrow      integers of 64 bits in 32, where nobody can tell
 //! order       statements of rows, so that few values are held at once
 //! sweep       values that nobody uses, and gaps in their numbers, go
 //! ```
 
+mod copy;
 pub mod jam;
 pub mod narrow;
 pub mod order;
@@ -17,6 +19,7 @@ mod ranges;
 pub mod simplify;
 pub mod split;
 pub mod sweep;
+pub mod unswitch;
 
 use super::ir::Kernel;
 use super::verify::verify;
@@ -32,6 +35,8 @@ pub enum Pass {
     Split,
     /// Rows that share are computed together.
     Jam,
+    /// Choices around loops.
+    Unswitch,
     /// Integers in 32 bits.
     Narrow,
     /// Few values at once.
@@ -42,8 +47,16 @@ pub enum Pass {
 
 impl Pass {
     /// Every pass, in the order they run.
-    pub const ALL: [Pass; 7] =
-        [Pass::Lower, Pass::Simplify, Pass::Split, Pass::Jam, Pass::Narrow, Pass::Order, Pass::Sweep];
+    pub const ALL: [Pass; 8] = [
+        Pass::Lower,
+        Pass::Simplify,
+        Pass::Split,
+        Pass::Jam,
+        Pass::Unswitch,
+        Pass::Narrow,
+        Pass::Order,
+        Pass::Sweep,
+    ];
 
     /// As `--after` takes it.
     pub fn name(self) -> &'static str {
@@ -52,6 +65,7 @@ impl Pass {
             Pass::Simplify => "simplify",
             Pass::Split => "split",
             Pass::Jam => "jam",
+            Pass::Unswitch => "unswitch",
             Pass::Narrow => "narrow",
             Pass::Order => "order",
             Pass::Sweep => "sweep",
@@ -74,6 +88,7 @@ impl Pass {
                 passed.jam = Some(choice);
                 kernel
             }
+            Pass::Unswitch => sweep::sweep(unswitch::unswitch(kernel)),
             Pass::Narrow => narrow::narrow(&kernel),
             Pass::Order => order::order(sweep::sweep(kernel)),
             Pass::Sweep => sweep::sweep(kernel),

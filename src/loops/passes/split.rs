@@ -9,10 +9,10 @@
 //! In the middle, `max(e, k)` and `min(e, k)` are `e` for every `e` that is the row's variable plus something that does
 //! not vary along the row. The bounds `a` and `b` are computed before the row; where sums could wrap, the middle is empty.
 
-use super::sweep::renamed;
+use super::copy::{Copier, add, placed};
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::Element;
-use crate::loops::ir::{Block, Carry, For, If, Kernel, LoopKind, Op, Statement, Value, ValueId};
+use crate::loops::ir::{Block, For, Kernel, LoopKind, Op, Statement, Value, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows of more values than this are left alone: they would take three times the code.
@@ -75,26 +75,6 @@ fn split_row(kernel: &mut Kernel, row: For, statements: &mut Vec<Statement>) {
     let last = copy(kernel, &row, (end, row.hi), &BTreeMap::new());
     let rows = [For { hi: first, ..row }, middle, last];
     statements.extend(rows.map(|row| Statement::For(Box::new(row))));
-}
-
-/// The values that a block places.
-fn placed(block: &Block, values: &mut BTreeSet<ValueId>) {
-    for statement in &block.statements {
-        match statement {
-            Statement::Let(id) => _ = values.insert(*id),
-            Statement::Store(..) => {}
-            Statement::For(looped) => {
-                values.insert(looped.var);
-                values.extend(looped.carried.iter().flat_map(|carry| [carry.carried, carry.result]));
-                placed(&looped.body, values);
-            }
-            Statement::If(choice) => {
-                values.extend(choice.results.iter().map(|(result, _, _)| *result));
-                placed(&choice.then, values);
-                placed(&choice.otherwise, values);
-            }
-        }
-    }
 }
 
 /// The clamps that say where something is loaded.
@@ -197,11 +177,6 @@ impl Before<'_> {
     }
 }
 
-fn add(kernel: &mut Kernel, value: Value) -> ValueId {
-    kernel.values.push(value);
-    ValueId(kernel.values.len() as u32 - 1)
-}
-
 /// The row over other bounds, with values of its own; those in `replaced` are the values they map to.
 fn copy(
     kernel: &mut Kernel,
@@ -209,75 +184,11 @@ fn copy(
     (lo, hi): (ValueId, ValueId),
     replaced: &BTreeMap<ValueId, ValueId>,
 ) -> For {
-    let mut copier = Copier { kernel, replaced, values: BTreeMap::new() };
+    let mut copier = Copier::new(kernel);
+    copier.replaced = replaced.clone();
     let var = copier.place(row.var);
     let body = copier.block(&row.body);
     For { kind: row.kind, var, lo, hi, carried: Vec::new(), body }
-}
-
-struct Copier<'c> {
-    kernel: &'c mut Kernel,
-    replaced: &'c BTreeMap<ValueId, ValueId>,
-    /// The copy of each value inside.
-    values: BTreeMap<ValueId, ValueId>,
-}
-
-impl Copier<'_> {
-    fn get(&self, id: ValueId) -> ValueId {
-        self.values.get(&id).copied().unwrap_or(id)
-    }
-
-    fn place(&mut self, id: ValueId) -> ValueId {
-        let value = self.kernel.value(id);
-        let (op, element) = (renamed(&value.op, |id| self.get(id)), value.element);
-        let new = add(self.kernel, Value { op, element });
-        self.values.insert(id, new);
-        new
-    }
-
-    fn block(&mut self, block: &Block) -> Block {
-        let statements = block.statements.iter().filter_map(|statement| self.statement(statement));
-        Block { statements: statements.collect() }
-    }
-
-    fn statement(&mut self, statement: &Statement) -> Option<Statement> {
-        Some(match statement {
-            Statement::Let(id) => match self.replaced.get(id) {
-                Some(other) => {
-                    self.values.insert(*id, self.get(*other));
-                    return None;
-                }
-                None => Statement::Let(self.place(*id)),
-            },
-            Statement::Store(buffer, offset, value) => {
-                Statement::Store(*buffer, self.get(*offset), self.get(*value))
-            }
-            Statement::For(looped) => Statement::For(Box::new(self.looped(looped))),
-            Statement::If(choice) => Statement::If(Box::new(self.choice(choice))),
-        })
-    }
-
-    fn looped(&mut self, looped: &For) -> For {
-        let (lo, hi, var) = (self.get(looped.lo), self.get(looped.hi), self.place(looped.var));
-        let starts = looped.carried.iter().map(|carry| (self.get(carry.init), self.place(carry.carried)));
-        let starts: Vec<(ValueId, ValueId)> = starts.collect();
-        let body = self.block(&looped.body);
-        let carried = looped.carried.iter().zip(starts).map(|(carry, (init, carried))| {
-            let next = self.get(carry.next);
-            Carry { init, carried, next, result: self.place(carry.result) }
-        });
-        let carried = carried.collect();
-        For { kind: looped.kind, var, lo, hi, carried, body }
-    }
-
-    fn choice(&mut self, choice: &If) -> If {
-        let condition = self.get(choice.condition);
-        let (then, otherwise) = (self.block(&choice.then), self.block(&choice.otherwise));
-        let results =
-            choice.results.iter().map(|(result, a, b)| (self.place(*result), self.get(*a), self.get(*b)));
-        let results = results.collect();
-        If { condition, then, otherwise, results }
-    }
 }
 
 #[cfg(test)]
