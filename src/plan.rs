@@ -12,6 +12,7 @@ pub mod inline;
 pub mod needs;
 pub mod order;
 pub mod peak;
+pub mod print;
 pub mod readers;
 pub mod recurrence;
 pub mod shape;

@@ -176,13 +176,22 @@ fn a_host_function_that_fails_leaves_nothing_behind() {
 const SLOW: &str = "
 tensor slow: f32[y: inf, x: inf] = sum(i in 0..400) sin(0.001 * i * x + y)
 tensor shared: f32[y: inf, x: inf] = slow[x, y] + slow[y, x]
+tensor long: f32[y: inf, x: inf] = sum(k in 0..1000000000000) f32(k) * x
+tensor deep: f32[y: inf, x: inf] = sum(i in 0..70000, j in 0..70000, k in 0..3) f32(i + j * k) * x
+tensor few: f32[y: inf, x: inf] = max(i in 0..100000000000) (if i % 2 == 0 then f32(i) * x else f32(y))
 ";
 
 #[test]
 fn cancelling_takes_effect_soon_and_leaves_nothing_behind() {
-    for (threads, slice) in
-        [(1, "slow[0:20000, 0:20000]"), (2, "slow[0:9, 0:90000000]"), (2, "shared[0:9999, 0:9999]")]
-    {
+    for (threads, slice) in [
+        (1, "slow[0:20000, 0:20000]"),
+        (2, "slow[0:9, 0:90000000]"),
+        (2, "shared[0:9999, 0:9999]"),
+        (1, "long[0, 0]"),
+        (2, "long[0:99, 0:9999]"),
+        (1, "deep[0:3, 0:30]"),
+        (1, "few[0, 0:40]"),
+    ] {
         let engine = compiled(jit(threads, &[]), SLOW);
         let prepared = engine.prepare(slice).unwrap();
         let cancel = engine.cancel();

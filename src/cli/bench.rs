@@ -71,7 +71,8 @@ fn median(times: &[f64]) -> f64 {
 
 fn as_text(reads: &[String], prepared: &[Prepared<'_>], stats: &Stats, times: &[f64]) -> String {
     let lines = reads.iter().zip(prepared);
-    let heads: String = lines.map(|(name, one)| format!("{name}  {}\n", numbers::shaped(one))).collect();
+    let heads: String =
+        lines.map(|(name, one)| format!("{name}  {}\n", numbers::shaped(one.view()))).collect();
     let (min, median, count) = (times[0], median(times), times.len());
     let seconds = stats.seconds;
     format!(

@@ -28,7 +28,7 @@ pub(super) fn emit(
     let entry = code.builder.create_block();
     code.builder.append_block_params_for_function_params(entry);
     code.builder.switch_to_block(entry);
-    let [args, pointers] = [0, 1].map(|at| code.builder.block_params(entry)[at]);
+    let [args, pointers, stop] = [0, 1, 2].map(|at| code.builder.block_params(entry)[at]);
     let load = |at: usize| code.ins().load(I64, trusted(), pointers, 8 * at as i32);
     let buffers = (0..kernel.buffers.len()).map(load).collect();
     let mut emitter = Emitter {
@@ -38,6 +38,7 @@ pub(super) fn emit(
         values: vec![None; kernel.values.len()],
         levels: vec![0; kernel.values.len()],
         args,
+        stop,
         buffers,
         tables,
         place: Place { width: Width::Scalar, depth: 0, guarded: false },
@@ -72,13 +73,15 @@ pub(super) struct Place {
 
 pub(super) struct Emitter<'k, 'f> {
     pub(super) code: Code<'f>,
-    kernel: &'k Kernel,
+    pub(super) kernel: &'k Kernel,
     /// Which values differ along their row.
     pub(super) varying: Vec<bool>,
     values: Vec<Option<Val>>,
     /// For each value the depth of the innermost loop that it is known to depend on.
     levels: Vec<u32>,
     args: Value,
+    /// The address of what tells long loops to end.
+    pub(super) stop: Value,
     /// The address of each buffer.
     buffers: Vec<Value>,
     tables: Vec<GlobalValue>,

@@ -142,14 +142,14 @@ fn rings(division: &Division) -> Vec<Ring> {
     let mut rings = Vec::new();
     for group in &division.groups {
         let task = middle(division, group);
-        let own = task.steps.iter().map(|(_, slot)| (group.target, slot));
+        let own = task.steps.iter().map(|(_, slot)| (group.target, slot, "steps"));
         let members = group.members.iter().zip(&task.slots);
-        let members = members.filter_map(|(member, slot)| Some((member.tensor, slot.as_ref()?)));
-        for (id, slot) in own.chain(members) {
+        let members = members.filter_map(|(member, slot)| Some((member.tensor, slot.as_ref()?, "rows")));
+        for (id, slot, what) in own.chain(members) {
             let Some(ring) = slot.ring else { continue };
             let tensor = division.stages.tensor(id);
             let bytes = slot.elements() as u64 * tensor.element.bytes();
-            rings.push(Ring { tensor: tensor.name.clone(), rows: ring.rows as u64, bytes });
+            rings.push(Ring { tensor: tensor.name.clone(), rows: ring.rows as u64, what, bytes });
         }
     }
     rings

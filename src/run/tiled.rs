@@ -7,6 +7,7 @@
 //! A result that fits is one piece; a larger one is made and handed on in slabs of rows.
 
 use super::job::{Backend, Control, Job, Limits, Planned, Sink, World};
+use super::kept::cut;
 use super::kernels::{Kernel, Kernels};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Memory, Place};
@@ -19,16 +20,16 @@ use super::work::Work;
 use crate::access::footprint::Region;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
-use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::graph::view::View;
-use crate::index::{Interval, OutputMap};
+use crate::graph::{Set, TensorKind};
 use crate::interp::{Target, follow};
 use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::inline::inline_sparse;
 use crate::plan::peak::peak;
+use crate::plan::print::print;
 use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
 use crate::seeded::{self, Bug};
@@ -52,8 +53,8 @@ struct Common {
     kernels: Kernels,
     /// The same with reads apart that move differently, where that makes a difference, by the tensor that is read.
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
-    /// What `set` items and the host wrote, by generation of the world.
-    vars: Mutex<Option<(u64, Arc<Vars>)>>,
+    /// What `set` items and the host wrote, by generation of the world and number of the last write.
+    vars: Mutex<Option<(u64, u64, Arc<Vars>)>>,
 }
 
 /// Stages and their code.
@@ -226,39 +227,38 @@ impl Common {
         Asked { stages: Arc::new(stages), target, region, apart: None }
     }
 
-    /// What was written into variables, by the script and the host.
+    /// What was written into variables, by the script and the host; what is known of it is only added to.
     fn vars(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Arc<Vars>> {
-        let sets = &self.program.graph.sets;
-        if sets.is_empty() && world.writes.is_empty() {
+        if self.program.graph.sets.is_empty() && world.writes.is_empty() {
             return Ok(Arc::default());
         }
         let mut known = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((generation, vars)) = &*known
-            && *generation == world.generation
-        {
-            return Ok(vars.clone());
+        let current = known.take().filter(|(generation, ..)| *generation == world.generation);
+        let (_, last, mut vars) = match current {
+            Some(current) => current,
+            None => (world.generation, 0, Arc::new(self.sets(world, control, limits)?)),
+        };
+        for write in world.writes.iter().filter(|write| write.number > last) {
+            self.write(Arc::make_mut(&mut vars), &write.target, &write.data.data, control)?;
         }
+        let last = world.writes.last().map_or(last, |write| write.number);
+        *known = Some((world.generation, last, vars.clone()));
+        Ok(vars)
+    }
+
+    /// What the `set` items of the script write.
+    fn sets(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Vars> {
         let mut vars = Vars::default();
-        for set in sets {
-            let element = set.target.element;
-            let domain = set.target.domain().clone();
-            let region = domain.dims().iter().map(|dim| dim.interval).collect();
-            let (stages, target) =
-                self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
-            let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
-            let bytes = volume(&asked.region).saturating_mul(element.bytes().into());
-            if limits.memory.is_some_and(|limit| bytes > limit.into()) {
-                let name = quoted(&set.target.name);
-                let limit = limits.memory.unwrap_or_default();
-                let message = format!("this `set` of {name} writes {bytes} bytes, but the limit is {limit}");
-                return Diagnostic::new(Code::E1005, message)
-                    .at(set.span, "")
-                    .help("write less, or raise `--memory`")
-                    .err();
-            }
-            let mut buffer = Buffer::new(bytes)?;
-            let data = &mut buffer.bytes_mut()[..bytes as usize];
+        for set in &self.program.graph.sets {
+            let mut buffer = Buffer::new(self.room_for(set, limits)?)?;
+            let (element, domain) = (set.target.element, set.target.domain().clone());
+            let region: Region = set.target.intervals();
+            let bytes = volume(&region) as usize * element.bytes() as usize;
+            let data = &mut buffer.bytes_mut()[..bytes];
             if !data.is_empty() {
+                let (stages, target) =
+                    self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
+                let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
@@ -266,12 +266,23 @@ impl Common {
             }
             self.write(&mut vars, &set.target, data, control)?;
         }
-        for write in &world.writes {
-            self.write(&mut vars, &write.target, &write.data.data, control)?;
-        }
-        let vars = Arc::new(vars);
-        *known = Some((world.generation, vars.clone()));
         Ok(vars)
+    }
+
+    /// Bytes that a `set` writes, which have to be there at once.
+    fn room_for(&self, set: &Set, limits: &Limits) -> Result<u128> {
+        let bytes = volume(&set.target.intervals()).saturating_mul(set.target.element.bytes().into());
+        match limits.memory {
+            Some(limit) if bytes > limit.into() => {
+                let name = quoted(&set.target.name);
+                let message = format!("this `set` of {name} writes {bytes} bytes, but the limit is {limit}");
+                Diagnostic::new(Code::E1005, message)
+                    .at(set.span, "")
+                    .help("write less, or raise `--memory`")
+                    .err()
+            }
+            Some(_) | None => Ok(bytes),
+        }
     }
 
     /// Writes elements through a view.
@@ -338,26 +349,6 @@ fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, A
     Ok(kernels)
 }
 
-/// The box of its tensor that a view shows, if it does nothing but cut, move and drop dimensions.
-fn cut(view: &View) -> Option<Region> {
-    let map = view.as_transform()?;
-    let domain = map.domain().dims();
-    let mut next = 0;
-    let mut region = Vec::new();
-    for output in map.outputs() {
-        let OutputMap::Affine(affine) = output else { return None };
-        match affine.terms() {
-            [] => region.push(Interval::point(affine.offset()).ok()?),
-            [term] if term.stride == 1 && term.dim == next => {
-                region.push(domain[next].interval.shift(affine.offset()).ok()?);
-                next += 1;
-            }
-            _ => return None,
-        }
-    }
-    (next == domain.len()).then_some(region)
-}
-
 /// A read that is ready to run.
 struct Reading {
     common: Arc<Common>,
@@ -373,6 +364,15 @@ struct Reading {
 impl Planned for Reading {
     fn plan(&self) -> &Plan {
         &self.plan
+    }
+
+    fn text(&self) -> String {
+        let (threads, name) = (self.job.limits.threads, &self.job.view.name);
+        let slab = self.cutting.as_ref().and_then(|cutting| {
+            let slab = self.asked.divide(&cutting.first(), &self.job.limits).ok()?;
+            Some(format!("{name}: in slabs, of which this is the first\n{}", print(&slab, threads)))
+        });
+        slab.unwrap_or_else(|| print(&self.division, threads))
     }
 
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {

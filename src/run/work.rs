@@ -1,6 +1,6 @@
 //! One task, done: members brought up to date band by band, then the target.
 
-use super::job::{Control, HostCall, World, call_host};
+use super::job::{Control, HostCall, World, call_host, cancelled};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place, call, copy, fill, meet};
@@ -19,6 +19,7 @@ use crate::plan::group::{Group, Role};
 use crate::plan::peak::held_bytes;
 use crate::plan::readers::{Division, each};
 use crate::seeded::{self, Bug};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -218,12 +219,15 @@ impl<'r> Work<'r> {
         places.push(out.clone());
         for part in Cutting::new(region, 1, kernel.pace.elements()).slabs() {
             self.control.check()?;
-            kernel.pace.timed(volume(&part), || match &self.division.stages.tensor(id).kind {
+            let whole = kernel.pace.timed(volume(&part), || match &self.division.stages.tensor(id).kind {
                 TensorKind::Windowed(windowed) => self.windows(id, windowed, &part, kernel, &places),
                 TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-                    call(&kernel.module, &kernel.lowered, &part, &[], &places);
+                    call(&kernel.module, &kernel.lowered, &part, &[], &places, &self.control.cancel)
                 }
             });
+            if !whole {
+                return Err(cancelled());
+            }
         }
         Ok(())
     }
@@ -242,7 +246,7 @@ impl<'r> Work<'r> {
         })
     }
 
-    /// Blends every window that meets a box, in the order of their numbers.
+    /// Blends every window that meets a box, in the order of their numbers; false if that was cancelled.
     fn windows(
         &self,
         id: TensorId,
@@ -250,7 +254,7 @@ impl<'r> Work<'r> {
         region: &Region,
         kernel: &Kernel,
         places: &[Place<'_>],
-    ) {
+    ) -> bool {
         let tensor = self.division.stages.tensor(id);
         let out = places.last().expect("a kernel writes");
         let mut init = element_bytes(tensor.element, windowed.blend.init);
@@ -258,13 +262,17 @@ impl<'r> Work<'r> {
             init.fill(0);
         }
         fill(out, region, &init);
-        let Ok(numbers) = windows(tensor, windowed, region) else { return };
+        let Ok(numbers) = windows(tensor, windowed, region) else { return true };
+        let whole = Cell::new(true);
         let blend = |number: &[i64]| {
             let ranges =
                 windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
             let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return };
-            if let Some(part) = meet(&covered, region) {
-                call(&kernel.module, &kernel.lowered, &part, number, places);
+            if let Some(part) = meet(&covered, region)
+                && whole.get()
+            {
+                let cancel = &self.control.cancel;
+                whole.set(call(&kernel.module, &kernel.lowered, &part, number, places, cancel));
             }
         };
         let backwards = match windowed.blend.kind {
@@ -282,6 +290,7 @@ impl<'r> Work<'r> {
         } else {
             each(&numbers, blend);
         }
+        whole.get()
     }
 
     /// Calls a host function for one window.
