@@ -15,7 +15,7 @@ use crate::graph::types::Element;
 use crate::graph::view::{Boundary, Step, View, row_major};
 use crate::graph::{Blend, BlendKind, Graph, Pointwise, TensorKind, WindowBody, Windowed};
 use crate::index::walk::points;
-use crate::index::{Interval, OutputMap, Transform, Window};
+use crate::index::{Interval, OutputMap, Overflow, Transform, Window};
 use std::collections::HashMap;
 
 /// What the interpreter asks of the world outside the script.
@@ -458,7 +458,9 @@ fn covering(window: Window, domain: Interval, coord: i64) -> Result<Interval> {
     let covering = window.covering(coord).map_err(|error| error.to_string())?;
     let covering = covering.intersect(inside);
     if !covering.is_empty() {
-        window.hull(covering).map_err(|error| error.to_string())?;
+        let leaves =
+            |overflow: Overflow| format!("a window would reach {}, which is no coordinate", overflow.value);
+        window.hull(covering).map_err(leaves)?;
     }
     Ok(covering)
 }

@@ -15,5 +15,6 @@ pub mod peak;
 pub mod print;
 pub mod readers;
 pub mod recurrence;
+pub mod reuse;
 pub mod shape;
 pub mod stages;

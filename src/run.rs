@@ -17,12 +17,16 @@ pub mod kernels;
 pub mod ledger;
 #[cfg(feature = "jit")]
 pub mod memory;
+#[cfg(feature = "jit")]
+mod reading;
 pub mod reference;
 #[cfg(feature = "jit")]
 pub mod schedule;
 #[cfg(feature = "jit")]
 pub mod slabs;
 pub mod stats;
+#[cfg(feature = "jit")]
+mod steps;
 #[cfg(feature = "jit")]
 pub mod summary;
 #[cfg(feature = "jit")]

@@ -271,3 +271,85 @@ fn the_peak_of_a_streamed_read_does_not_grow_with_its_height() {
     assert_eq!(peak(100_000), peak(200_000));
     assert!(peak(100_000) < 256 << 20, "{}", peak(100_000));
 }
+
+const STEPS: &str = "
+tensor h: f32[t: 0..400, y: inf, x: inf] =
+    if t == 0 then rand(y, x) else 0.25 * (h[t-1, y-1, x] + h[t-1, y+1, x] + h[t-1, y, x-1] + h[t-1, y, x+1])
+tensor late: f32[y: inf, x: inf] = h[200, y, x] + h[200, y + 1, x]
+";
+
+/// Elements of all steps up to the last, each one wider on every side than the next.
+fn cone(steps: u64, height: u64, width: u64) -> u64 {
+    (0..=steps).map(|back| (height + 2 * back) * (width + 2 * back)).sum()
+}
+
+#[test]
+fn small_tiles_repeat_no_step_of_a_recurrence() {
+    let (expect, whole) = read(&compiled(jit(1, &[]), STEPS), "late[0:50, 0:50]");
+    assert_eq!(elements(&whole, "h"), cone(200, 51, 50));
+    for (threads, tile) in [(1, [7, 13]), (2, [7, 13]), (3, [1, 64])] {
+        let (data, stats) = read(&compiled(jit(threads, &tile), STEPS), "late[0:50, 0:50]");
+        let told = format!("{threads} threads, tiles of {tile:?}");
+        accounts(&told, &stats);
+        assert_eq!(elements(&stats, "h"), cone(200, 51, 50), "{told}");
+        assert!(data == expect, "{told}");
+    }
+}
+
+#[test]
+fn workers_share_the_steps_of_a_recurrence() {
+    let (expect, _) = read(&compiled(jit(1, &[]), STEPS), "h[30, -9:300, 0:290]");
+    for threads in [2, 3, 4] {
+        let (data, stats) = read(&compiled(jit(threads, &[]), STEPS), "h[30, -9:300, 0:290]");
+        accounts("shared steps", &stats);
+        assert_eq!(elements(&stats, "h"), cone(30, 309, 290));
+        assert!(data == expect, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_large_recurrence_is_handed_on_step_by_step() {
+    for threads in [1, 2] {
+        let engine = compiled(jit(threads, &[]), STEPS);
+        let prepared = engine.prepare("h[10:40, 0:800, 0:800]").unwrap();
+        let (array, whole) = prepared.read_array().unwrap();
+        let mut sink = Kept::default();
+        let stats = prepared.run(&mut sink).unwrap();
+        assert!(sink.0.len() > 64 << 20 && sink.0 == array.data, "other bytes step by step");
+        accounts("step by step", &stats);
+        accounts("in one piece", &whole);
+        // Steps 10 to 39 are computed once, each as wide as the last one makes it.
+        assert_eq!(elements(&stats, "h"), cone(39, 800, 800));
+        assert!(stats.bytes.peak < 16 << 20, "{:?}", stats.bytes);
+    }
+}
+
+#[test]
+fn reads_far_apart_compute_nothing_between() {
+    let script = "
+        tensor p: f32[x: inf] = rand(x)
+        tensor q: f32[x: inf] = p[x - 1] + p[x + 1]
+        tensor far: f32[x: inf] = q[x] - q[x - 100000000]";
+    let (data, stats) = read(&compiled(jit(2, &[]), script), "far[0:10]");
+    assert!(elements(&stats, "q") <= 20 && elements(&stats, "p") <= 24, "{:?}", stats.computed);
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    assert!(data == reference.read_array("far[0:10]").unwrap().data);
+}
+
+#[test]
+fn boxes_are_given_on_when_their_last_reader_is_done() {
+    // Every stage is turned, so none can go along in bands.
+    let script = |count: usize| {
+        let stage =
+            |at: usize| format!("tensor t{}: f32[y: inf, x: inf] = t{at}[x, y] + t{at}[x + 1, y]\n", at + 1);
+        "tensor t0: f32[y: inf, x: inf] = rand(y, x)\n".to_owned()
+            + &(0..count).map(stage).collect::<String>()
+    };
+    let engine = |count: usize| compiled(jit(1, &[]), &script(count));
+    let peak = |count: usize| engine(count).plan(&format!("t{count}[0:100, 0:100]")).unwrap().bytes_peak;
+    assert!(peak(40) < 2 * peak(5), "{} and {}", peak(40), peak(5));
+    let (data, stats) = read(&engine(7), "t7[0:30, 0:20]");
+    accounts("boxes given on", &stats);
+    let reference = compiled(Engine::builder().kind(Kind::Interp), &script(7));
+    assert!(data == reference.read_array("t7[0:30, 0:20]").unwrap().data);
+}

@@ -1,6 +1,7 @@
 //! Results are kept between reads: what is there is not computed, what is written is computed again, and no bit differs.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![cfg(feature = "jit")]
 
 use itp::Engine;
 use itp::engine::Builder;

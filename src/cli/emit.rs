@@ -43,10 +43,11 @@ fn of_reads(args: &EmitArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let mut text = String::new();
     for (name, view) in session.reads(&args.read, report)? {
         text.push_str(&format!("# {name}\n"));
-        text.push_str(&match args.stage {
-            Stage::Trace => traced(&mut session, view, report)?,
-            _ => session.sketch(view, report)?.text(),
-        });
+        let told = match args.stage == Stage::Trace {
+            true => traced(&mut session, view, report)?,
+            false => session.sketch(view, report)?.text(),
+        };
+        text.push_str(&told);
     }
     Ok(report.print(&text))
 }

@@ -6,7 +6,7 @@
 //! ```
 
 use crate::diagnostic::{Code, Diagnostic, quoted};
-use crate::index::{Domain, Transform};
+use crate::index::{Domain, Interval, Transform};
 use crate::run::job::{Backend, Job, Limits};
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ fn fitting_rows(backend: &dyn Backend, job: &Job, limit: u64) -> Option<String> 
         let view = job.view.mapped(|map| {
             let mut dims = map.domain().dims().to_vec();
             let first = dims[dim].interval.first();
-            dims[dim] = dims[dim].with_interval(crate::index::Interval::sized(first, rows)?);
+            dims[dim] = dims[dim].with_interval(Interval::sized(first, rows)?);
             Transform::new(Domain::new(dims)?, map.outputs().to_vec())
         });
         let view = Arc::new(view.ok()?);

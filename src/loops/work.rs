@@ -26,9 +26,9 @@ pub fn poll_period(kernel: &Kernel, looped: &For) -> Option<u64> {
 
 /// Steps of a loop whose bounds are constants.
 fn count(kernel: &Kernel, looped: &For) -> Option<u64> {
-    let constant = |id: ValueId| match kernel.value(id).op {
-        Op::Const(value) => value.as_int(),
-        _ => None,
+    let constant = |id: ValueId| {
+        let Op::Const(value) = kernel.value(id).op else { return None };
+        value.as_int()
     };
     let steps = constant(looped.hi)? - constant(looped.lo)?;
     Some(u64::try_from(steps.max(0)).unwrap_or(u64::MAX))

@@ -15,9 +15,9 @@ use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
-use crate::graph::view::View;
+use crate::graph::view::{Step, View};
 use crate::index::walk::each;
-use crate::index::{Domain, Interval, OutputMap, Transform};
+use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
 use crate::plan::stages::{Stages, stages};
@@ -143,21 +143,15 @@ impl Shared {
 
 /// A domain without ends.
 fn endless(rank: usize) -> Option<Domain> {
-    Domain::new(vec![crate::index::Dim::explicit(Interval::all()); rank]).ok()
+    Domain::new(vec![Dim::explicit(Interval::all()); rank]).ok()
 }
 
 /// A view in words, without its bounds; none if its bounds are part of what it means.
 fn text_of(view: &View) -> Option<String> {
-    let mut text = format!("{:?}", view.base);
-    for (at, step) in view.steps().iter().enumerate() {
-        match step {
-            crate::graph::view::Step::Map(map) if at == 0 => {
-                let affine = map.is_affine();
-                let _ = write!(text, " {:?}", affine.then(|| map.outputs())?);
-            }
-            _ => _ = write!(text, " {step}"),
-        }
-    }
+    let (first, others) = view.steps().split_first()?;
+    let Step::Map(map) = first else { return None };
+    let mut text = format!("{:?} {:?}", view.base, map.is_affine().then(|| map.outputs())?);
+    others.iter().for_each(|step| _ = write!(text, " {step}"));
     Some(text)
 }
 

@@ -77,8 +77,9 @@ pub struct Memory<'m> {
     kind: PhantomData<&'m [u8]>,
 }
 
-// SAFETY: the plan gives every element of what is written to one task, and a task runs on one thread; whoever reads an
-// element waits until the task that wrote it is done, through the lock of the schedule.
+// SAFETY: the plan gives every element of what is written to one task, and a task runs on one thread, or gives every
+// element to one of its workers; whoever reads an element waits until it is written, through the lock of the schedule or
+// the gate between the steps of a recurrence.
 unsafe impl Send for Memory<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Memory<'_> {}

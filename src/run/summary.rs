@@ -124,10 +124,7 @@ fn recompute(division: &Division, middles: &[Task]) -> f64 {
             .as_ref()
             .map_or_else(|| volume(&task.tile) as f64, |(steps, _)| volume(&steps.hull()) as f64);
         made += own * tasks;
-        let all = volume(&division.boxes[&group.target]) as f64;
-        needed += task.steps.as_ref().map_or(all, |(steps, _)| {
-            all * steps.range.len().unwrap_or(1) as f64 / volume(&task.tile[steps.dim..=steps.dim]) as f64
-        });
+        needed += volume(&work_box(&division.stages, group.target, &division.boxes[&group.target])) as f64;
         for (member, slot) in group.members.iter().zip(&task.slots) {
             if let (Role::Compute, Some(slot)) = (member.role, slot) {
                 made += volume(&slot.region) as f64 * tasks;

@@ -4,19 +4,17 @@
 //! smooth[0:512, 0:512]   ->   groups, tiles, order, peak   ->   kernels on workers   ->   row-major bytes
 //! ```
 //!
-//! A result that fits is one piece; a larger one is made and handed on in slabs of rows.
+//! [`reading`](super::reading) runs what is planned here.
 
-use super::job::{Backend, Control, Job, Limits, Planned, Sink, World};
+use super::job::{Backend, Control, Job, Limits, Planned, World};
 use super::kept::cut;
 use super::kernels::{Kernel, Kernels};
-use super::ledger::{Counts, Ledger};
+use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place};
+use super::reading::Reading;
 use super::schedule;
-use super::slabs::Cutting;
-use super::stats::{Bytes, Plan, Stats, Tiles};
-use super::summary;
 use super::vars::Vars;
-use super::work::Work;
+use super::work::{Stepped, Work};
 use crate::access::footprint::Region;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
@@ -28,29 +26,21 @@ use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::inline::inline_sparse;
-use crate::plan::peak::peak;
-use crate::plan::print::print;
 use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
 use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Bytes of a slab, at the most.
-const SLAB: u64 = 64 << 20;
-/// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
-const PIECE: u64 = 1 << 30;
 
 /// The compiled engine for one program.
 pub struct Tiled {
     shared: Arc<Common>,
 }
 
-struct Common {
+pub(super) struct Common {
     program: Arc<Program>,
     stages: Arc<Stages>,
-    kernels: Kernels,
+    pub(super) kernels: Kernels,
     /// The same with reads apart that move differently, where that makes a difference, by the tensor that is read.
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
     /// What `set` items and the host wrote, by generation of the world and number of the last write.
@@ -58,9 +48,9 @@ struct Common {
 }
 
 /// Stages and their code.
-struct Variant {
+pub(super) struct Variant {
     stages: Arc<Stages>,
-    kernels: Kernels,
+    pub(super) kernels: Kernels,
 }
 
 impl Tiled {
@@ -87,37 +77,17 @@ impl Backend for Tiled {
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
         let asked = self.shared.best(&job.view, &job.limits)?;
-        let bytes = volume(&asked.region).saturating_mul(job.view.element.bytes().into());
-        let Ok(bytes) = u64::try_from(bytes) else {
-            let name = quoted(&job.view.name);
-            return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
-        };
-        let division = asked.divide(&asked.region, &job.limits)?;
-        let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
-        let cutting = (!whole).then(|| Cutting::new(&asked.region, job.view.element.bytes(), SLAB));
-        let first = match &cutting {
-            None => None,
-            Some(cutting) => Some(asked.divide(&cutting.first(), &job.limits)?),
-        };
-        let one = first.as_ref().unwrap_or(&division);
-        let held = peak(one, job.limits.threads);
-        let tiles = match &cutting {
-            None => one.tiles(),
-            Some(cutting) => cutting.total(one.tiles(), asked.divide(&cutting.last(), &job.limits)?.tiles()),
-        };
-        let largest = cutting.as_ref().map_or(bytes, |cutting| cutting.largest());
-        let plan = summary::plan(&division, one, tiles, held, largest);
-        Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, cutting, plan, bytes }))
+        Ok(Box::new(Reading::new(self.shared.clone(), job, asked)?))
     }
 }
 
 /// What a view asks for: a box of a stage.
-struct Asked {
-    stages: Arc<Stages>,
-    target: TensorId,
-    region: Region,
+pub(super) struct Asked {
+    pub(super) stages: Arc<Stages>,
+    pub(super) target: TensorId,
+    pub(super) region: Region,
     /// The stages that it is of, if they are not the plain ones.
-    apart: Option<Arc<Variant>>,
+    pub(super) apart: Option<Arc<Variant>>,
 }
 
 impl Asked {
@@ -176,7 +146,8 @@ impl Asked {
         }
     }
 
-    fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
+    /// Who computes what of a box of it.
+    pub(super) fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
         let request = self.request(region, limits);
         let boxes = needed_boxes(&self.stages, &request).map_err(failed)?;
         let groups = groups(&self.stages, &request, &boxes);
@@ -228,7 +199,7 @@ impl Common {
     }
 
     /// What was written into variables, by the script and the host; what is known of it is only added to.
-    fn vars(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Arc<Vars>> {
+    pub(super) fn vars(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Arc<Vars>> {
         if self.program.graph.sets.is_empty() && world.writes.is_empty() {
             return Ok(Arc::default());
         }
@@ -262,7 +233,9 @@ impl Common {
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
-                self.compute(&self.kernels, &division, world, seen, control, limits, &ledger, data, &|_| {})?;
+                let kernels = &self.kernels;
+                let scene = Scene { kernels, world, vars: seen, control, limits, ledger: &ledger };
+                scene.compute(&division, data, &|_| {})?;
             }
             self.write(&mut vars, &set.target, data, control)?;
         }
@@ -309,27 +282,45 @@ impl Common {
         });
         failed.map_or(Ok(()), Err)
     }
+}
 
-    /// Computes a request into memory.
-    #[expect(clippy::too_many_arguments, reason = "all that a run sees")]
-    fn compute(
+/// What runs see besides what they compute.
+pub(super) struct Scene<'r> {
+    pub(super) kernels: &'r Kernels,
+    pub(super) world: &'r World,
+    pub(super) vars: &'r Vars,
+    pub(super) control: &'r Control<'r>,
+    pub(super) limits: &'r Limits,
+    pub(super) ledger: &'r Ledger,
+}
+
+impl Scene<'_> {
+    /// Computes a request into memory that has room for exactly it.
+    pub(super) fn compute(
         &self,
-        kernels: &Kernels,
         division: &Division,
-        world: &World,
-        vars: &Vars,
-        control: &Control<'_>,
-        limits: &Limits,
-        ledger: &Ledger,
         data: &mut [u8],
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<()> {
-        let kernels = compiled(kernels, division)?;
         let last = division.groups.last().expect("a request has a group");
         let element = division.stages.tensor(last.target).element.bytes() as usize;
-        let work = Work { division, kernels: &kernels, world, vars, control, ledger };
         let out = Place::dense(Memory::of_mut(data), &last.grid.region, element);
-        schedule::run(&work, &out, limits.threads.max(1), progress)
+        self.compute_into(division, &out, None, progress)
+    }
+
+    /// Computes a request into a place, and tells of steps that are there.
+    pub(super) fn compute_into(
+        &self,
+        division: &Division,
+        out: &Place<'_>,
+        stepped: Option<&Stepped<'_>>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<()> {
+        let kernels = compiled(self.kernels, division)?;
+        let Scene { world, vars, control, ledger, .. } = self;
+        let threads = self.limits.threads.max(1);
+        let work = Work { division, kernels: &kernels, world, vars, control, ledger, threads, stepped };
+        schedule::run(&work, out, threads, progress)
     }
 }
 
@@ -347,142 +338,4 @@ fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, A
         }
     }
     Ok(kernels)
-}
-
-/// A read that is ready to run.
-struct Reading {
-    common: Arc<Common>,
-    job: Job,
-    asked: Asked,
-    division: Division,
-    /// How a large result is made in slabs.
-    cutting: Option<Cutting>,
-    plan: Plan,
-    bytes: u64,
-}
-
-impl Planned for Reading {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn text(&self) -> String {
-        let (threads, name) = (self.job.limits.threads, &self.job.view.name);
-        let slab = self.cutting.as_ref().and_then(|cutting| {
-            let slab = self.asked.divide(&cutting.first(), &self.job.limits).ok()?;
-            Some(format!("{name}: in slabs, of which this is the first\n{}", print(&slab, threads)))
-        });
-        slab.unwrap_or_else(|| print(&self.division, threads))
-    }
-
-    fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
-        let element = self.job.view.element.bytes();
-        let total = self.bytes / element;
-        let vars = self.common.vars(&self.job.world, control, &self.job.limits)?;
-        let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
-        let done = AtomicU64::new(0);
-        let progress = |more: u64| {
-            let now = done.fetch_add(more, Ordering::Relaxed) + more;
-            (control.progress)(now, total);
-        };
-        let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
-        let compute = |division: &Division, data: &mut [u8]| {
-            let world = &self.job.world;
-            self.common.compute(
-                kernels,
-                division,
-                world,
-                &vars,
-                control,
-                &self.job.limits,
-                &ledger,
-                data,
-                &progress,
-            )
-        };
-        let inputs = summary::inputs(&self.division);
-        ledger.hold(inputs);
-        let memory = sink.memory();
-        let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
-        let done = match memory {
-            _ if total == 0 => Ok(()),
-            Some(memory) => {
-                ledger.hold(self.bytes);
-                let done = compute(&self.division, memory);
-                ledger.release(self.bytes);
-                done
-            }
-            None => self.stream(sink, &ledger, &compute),
-        };
-        ledger.release(inputs);
-        debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
-        done?;
-        Ok(self.stats(&ledger.counts(), planned))
-    }
-}
-
-impl Reading {
-    /// Tiles and bytes at the peak, as planned.
-    fn planned(&self) -> (u64, u64) {
-        (self.plan.live_peak, self.plan.bytes_peak)
-    }
-
-    /// The same where the result goes to memory that is there: a large one is made in one piece, too.
-    fn in_memory(&self) -> (u64, u64) {
-        if self.cutting.is_none() {
-            return self.planned();
-        }
-        let held = peak(&self.division, self.job.limits.threads);
-        let inputs = summary::inputs(&self.division);
-        (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
-    }
-
-    /// Hands the result on in one piece, or slab by slab.
-    fn stream(
-        &self,
-        sink: &mut dyn Sink,
-        ledger: &Ledger,
-        compute: &dyn Fn(&Division, &mut [u8]) -> Result<()>,
-    ) -> Result<()> {
-        let Some(cutting) = &self.cutting else {
-            let mut buffer = Buffer::new(self.bytes.into())?;
-            ledger.hold(self.bytes);
-            let data = &mut buffer.bytes_mut()[..self.bytes as usize];
-            let done = compute(&self.division, data).and_then(|()| sink.write(data));
-            ledger.release(self.bytes);
-            return done;
-        };
-        let mut buffer = Buffer::default();
-        for region in cutting.slabs() {
-            let bytes = volume(&region) as u64 * cutting.element;
-            buffer.resize(bytes.into())?;
-            let division = self.asked.divide(&region, &self.job.limits)?;
-            ledger.hold(bytes);
-            let data = &mut buffer.bytes_mut()[..bytes as usize];
-            let done = compute(&division, data).and_then(|()| sink.write(data));
-            ledger.release(bytes);
-            done?;
-        }
-        Ok(())
-    }
-
-    fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {
-        Stats {
-            windows: self.plan.windows.clone(),
-            tiles: Tiles {
-                computed: counts.made,
-                freed: counts.freed,
-                live_peak: counts.tiles_peak,
-                live_peak_planned: tiles,
-                live_end: counts.made - counts.freed,
-            },
-            bytes: Bytes { peak: counts.bytes_peak, peak_planned: bytes, output: self.bytes },
-            threads: self.job.limits.threads as u64,
-            engine: "jit",
-            vector_bits: 128,
-            elements: self.bytes / self.job.view.element.bytes(),
-            computed: summary::computed(&self.asked.stages, &counts.elements),
-            ..Stats::default()
-        }
-    }
 }

@@ -72,12 +72,12 @@ fn outputs_that_cannot_be_written_are_found_before_anything_is_computed() {
     for (option, told) in
         [("chunk [2, 2]", "`chunk` is for zarr arrays"), ("codec gzip", "`codec` is for zarr arrays")]
     {
-        folder.write("option.itp", &slow(&format!("\"b.tif\" = a[0:4, 0:4] {option}")));
+        folder.write("option.itp", slow(&format!("\"b.tif\" = a[0:4, 0:4] {option}")));
         for command in ["check", "run"] {
             folder.itp(&[command, "option.itp"]).ends(1).tells("error[E0803]").tells(told);
         }
     }
-    folder.write("zarr.itp", &slow("\"b.zarr\" = a[0:4, 0:4] chunk [2, 2]"));
+    folder.write("zarr.itp", slow("\"b.zarr\" = a[0:4, 0:4] chunk [2, 2]"));
     for command in ["check", "run"] {
         folder.itp(&[command, "zarr.itp"]).ends(1).tells("error[E0903]: zarr arrays cannot be written yet");
     }
