@@ -162,3 +162,37 @@ fn ctrl_c_ends_a_run_soon_and_leaves_no_file() {
         assert_eq!(folder.read("slow.npy"), "old");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_second_ctrl_c_ends_at_once() {
+    use std::io::Read;
+    let folder = Folder::with("ramp.itp", "tensor ramp: f32[y: inf, x: inf] = y + x");
+    let args = [
+        "emit",
+        "ramp.itp",
+        "--stage",
+        "trace",
+        "--read",
+        "ramp[0:100, 0:100]",
+        "--tile",
+        "1,1",
+        "--threads",
+        "1",
+    ];
+    let mut child = folder.command(&args).stdout(Stdio::piped()).spawn().expect("the binary runs");
+    // It prints more than a pipe holds, and nobody reads the rest: it waits for ever, cancelled or not.
+    let mut out = child.stdout.take().expect("it is piped");
+    out.read_exact(&mut [0]).expect("it prints");
+    let interrupt = || {
+        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.expect("kill runs").success());
+        std::thread::sleep(Duration::from_millis(400));
+    };
+    interrupt();
+    interrupt();
+    let start = Instant::now();
+    let ended = child.wait().expect("it ends");
+    assert!(ended.code() == Some(130) && start.elapsed() < Duration::from_secs(5), "{ended:?}");
+    drop(out);
+}
