@@ -32,6 +32,7 @@ mod table;
 pub mod values;
 mod worker;
 
+use crate::diagnostic::{Code, Diagnostic};
 use args::{Cli, Command};
 use report::Report;
 use std::process::ExitCode;
@@ -71,6 +72,13 @@ fn perform(cli: Cli) -> Outcome {
     outcome
 }
 
+/// A command that the design has and this version has not.
+fn later(command: &str, report: &mut Report) -> Outcome {
+    let message = format!("`itp {command}` is not there yet");
+    let help = "use `itp run FILE --read SLICE`, which prints or writes any part of a script";
+    report.fail("the command line", Diagnostic::new(Code::E0903, message).help(help))
+}
+
 fn dispatch(command: &Command, report: &mut Report) -> Outcome {
     match command {
         Command::Run(args) => run::run(args, report),
@@ -81,6 +89,9 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Graph(args) => graph::graph(args, report),
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
+        Command::Repl(_) => later("repl", report),
+        Command::Serve(_) => later("serve", report),
+        Command::Stream(_) => later("stream", report),
         Command::New(args) => new::new(args, report),
         Command::Completions { shell } => report.print(&args::completions(*shell)),
     }

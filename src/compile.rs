@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! text -> tokens -> ast -> graph -> access -> loops -> clif -> asm   (and, from the same graph, the folded views)
+//! a read of the program -> plan -> trace                             (made by the engine, which knows the rest)
 //! ```
 //!
 //! Every stage has a type of its own and a deterministic text form; the command line, the REPL and the tests show
@@ -37,11 +38,15 @@ pub enum Stage {
     Clif,
     /// The kernels as instructions of this machine.
     Asm,
+    /// What a read would do: groups, order, last readers, peak.
+    Plan,
+    /// What a read did: tiles computed, reused and freed.
+    Trace,
 }
 
 impl Stage {
     /// Every stage, in the order of compilation.
-    pub const ALL: [Stage; 8] = [
+    pub const ALL: [Stage; 10] = [
         Stage::Tokens,
         Stage::Ast,
         Stage::Graph,
@@ -50,6 +55,8 @@ impl Stage {
         Stage::Loops,
         Stage::Clif,
         Stage::Asm,
+        Stage::Plan,
+        Stage::Trace,
     ];
 
     /// As `--stage` takes it.
@@ -63,7 +70,14 @@ impl Stage {
             Stage::Loops => "loops",
             Stage::Clif => "clif",
             Stage::Asm => "asm",
+            Stage::Plan => "plan",
+            Stage::Trace => "trace",
         }
+    }
+
+    /// Whether it is about a read of a program, and not about the program itself.
+    pub fn is_of_a_read(self) -> bool {
+        matches!(self, Stage::Plan | Stage::Trace)
     }
 
     /// The stage with that name.
@@ -110,7 +124,7 @@ pub struct Show<'a> {
     pub after: Option<Pass>,
 }
 
-/// The text form of a stage.
+/// The text form of a stage of the program; those of a read are the engine's.
 pub fn emit(
     stage: Stage,
     sources: &mut Sources,
@@ -125,6 +139,11 @@ pub fn emit(
         Stage::Ast => {
             let ast = syntax::parse(sources, root, diagnostics);
             return (!diagnostics.has_errors()).then(|| syntax::print_ast(&ast, sources));
+        }
+        Stage::Plan | Stage::Trace => {
+            let message = format!("stage `{}` is about a read, which an engine plans and runs", stage.name());
+            diagnostics.push(Diagnostic::new(Code::E0903, message));
+            return None;
         }
         Stage::Graph | Stage::Access | Stage::Views | Stage::Loops | Stage::Clif | Stage::Asm => {}
     }
@@ -141,7 +160,7 @@ pub fn emit(
                 return None;
             }
         },
-        Stage::Tokens | Stage::Ast => unreachable!("handled above"),
+        Stage::Tokens | Stage::Ast | Stage::Plan | Stage::Trace => unreachable!("handled above"),
     })
 }
 

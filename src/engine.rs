@@ -12,7 +12,8 @@
 //!
 //! - [`Builder`] compiles with parameters and limits; [`Engine::open`] and [`Engine::compile`] are short for it;
 //! - [`Engine::bind`], [`Engine::bind_file`], [`Engine::write`] and [`Engine::register`] supply what the script lacks;
-//! - [`Engine::read`] and its kin give elements, [`Engine::prepare`] a read that is planned and can be run again;
+//! - [`Engine::read`] and its kin give elements, [`Engine::prepare`] a read that is planned and can be run again,
+//!   [`Engine::sketch`] one that is only planned;
 //! - an [`Error`] prints as the command line would print it.
 
 mod builder;
@@ -22,6 +23,7 @@ mod error;
 pub(crate) mod files;
 mod host;
 mod inputs;
+mod limit;
 mod output;
 mod prepared;
 mod read;
@@ -30,13 +32,15 @@ mod write;
 pub use builder::Builder;
 pub use element::{Elem, F16};
 pub use error::{Error, Result};
-pub use prepared::{Cancel, Prepared};
+pub use prepared::{Cancel, Prepared, Sketch};
 
 use crate::compile::Program;
 use crate::diagnostic::Diagnostic;
+use crate::graph::Graph;
 use crate::graph::body::TensorId;
 use crate::io::Array;
 use crate::run::job::{Backend, Limits, Trace, World};
+use crate::run::kept::Kept;
 use crate::source::Sources;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,6 +55,8 @@ pub struct Engine {
     /// Where relative paths after `from` start.
     folder: PathBuf,
     backend: Arc<dyn Backend>,
+    /// The same, if it keeps results.
+    kept: Option<Arc<Kept>>,
     limits: Limits,
     /// Data of the host; the files of inputs are read when they are first needed.
     world: World,
@@ -135,6 +141,14 @@ impl Engine {
     /// ```
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
+    }
+
+    /// Takes note that data of the host is another: results that depend on it are forgotten.
+    fn changed(&mut self, depends: impl Fn(&Graph, TensorId) -> bool) {
+        self.world.generation += 1;
+        if let Some(kept) = &self.kept {
+            kept.forget(&|base| depends(&self.program.graph, base));
+        }
     }
 
     fn error(&self, diagnostic: impl Into<Box<Diagnostic>>) -> Error {

@@ -12,6 +12,7 @@
 //! - [`movement`] and [`view`]: movement ops over bounded shapes, folded into shape, strides and offset;
 //! - [`chain`]: what is left when one view cannot say it: a stack of views with pads between them, folded again in [`fold`];
 //! - [`window`]: which windows touch, cover or fit into a range;
+//! - [`walk`]: the points of a box, one after the other;
 //! - [`layout`]: from a transform over row-major storage to a view, and back.
 
 pub mod align;
@@ -31,6 +32,7 @@ pub mod ops;
 mod reshape;
 pub mod transform;
 pub mod view;
+pub mod walk;
 pub mod window;
 
 pub use domain::{Dim, Domain};

@@ -14,7 +14,8 @@ use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
 use crate::graph::view::{Boundary, Step, View, dimension_name, row_major};
 use crate::graph::{Blend, BlendKind, Graph, Pointwise, Tensor, TensorKind, WindowBody, Windowed};
-use crate::index::{Interval, OutputMap, Transform, Window};
+use crate::index::walk::points;
+use crate::index::{Interval, OutputMap, Overflow, Transform, Window};
 use std::collections::HashMap;
 
 /// What the interpreter asks of the world outside the script.
@@ -144,7 +145,7 @@ impl<'g> Interp<'g> {
         let covering = dims.map(|((window, dim), coord)| covering(*window, dim.interval, *coord));
         let covering: Vec<Interval> = covering.collect::<Result<_>>()?;
         let mut values = Vec::new();
-        for number in product(&covering) {
+        for number in points(&covering) {
             values.push(self.window_element(tensor, windowed, &number, coords)?);
         }
         self.fold(&windowed.blend, &values, self.graph.tensor(tensor).element)
@@ -195,7 +196,7 @@ impl<'g> Interp<'g> {
             });
             let ranges = starts.zip(&take.sizes).map(|(start, size)| Interval::sized(start, *size));
             let ranges: Vec<Interval> = ranges.collect::<Result<_, _>>().map_err(|error| error.message)?;
-            let elements = product(&ranges).map(|coords| self.view_element(&take.source, &coords));
+            let elements = points(&ranges).map(|coords| self.view_element(&take.source, &coords));
             takes.push(elements.collect::<Result<Vec<_>>>()?);
         }
         let sizes: Vec<i64> = windowed.windows.dims.iter().map(|window| window.size()).collect();
@@ -239,7 +240,7 @@ impl<'g> Interp<'g> {
     fn write(&mut self, target: &View, body: &'g Resolved) -> Result<()> {
         let dims: Vec<Interval> = target.domain().dims().iter().map(|dim| dim.interval).collect();
         let mut writes = Vec::new();
-        for coords in product(&dims) {
+        for coords in points(&dims) {
             let value = self.evaluate(body, &Place { global: coords.clone(), ..Place::default() })?;
             if let Target::Base(base) = follow(target, &coords)? {
                 writes.push((base, value));
@@ -255,7 +256,7 @@ impl<'g> Interp<'g> {
     /// Writes elements from outside, as a `set` after all others would; `value` gives the one at a row-major position.
     pub fn put(&mut self, target: &View, value: impl Fn(usize) -> Scalar) -> Result<()> {
         let dims: Vec<Interval> = target.domain().dims().iter().map(|dim| dim.interval).collect();
-        for (at, coords) in product(&dims).enumerate() {
+        for (at, coords) in points(&dims).enumerate() {
             if let Target::Base(base) = follow(target, &coords)? {
                 self.written.insert((target.base, base), value(at));
             }
@@ -386,7 +387,8 @@ impl<'g> Interp<'g> {
             ReduceFn::ArgMax => (Scalar::i64(ranges[0].first()), identity(ReduceFn::Max, element)),
             _ => (identity(function, element), identity(function, element)),
         };
-        for point in product(&ranges) {
+        for point in points(&ranges) {
+            self.host.go_on()?;
             let mut bound = bound.to_vec();
             vars.iter().zip(&point).for_each(|(var, value)| bound[*var as usize] = *value);
             // Everything may depend on the variables, so nothing worked out outside is reused.
@@ -467,31 +469,13 @@ fn has_element(tensor: &Tensor, coords: &[i64]) -> Result<()> {
 fn covering(window: Window, domain: Interval, coord: i64) -> Result<Interval> {
     let inside = window.inside(domain).map_err(|error| error.to_string())?;
     let covering = window.covering(coord).map_err(|error| error.to_string())?;
-    Ok(covering.intersect(inside))
-}
-
-/// Every point of a box, the last coordinate fastest.
-pub fn product(ranges: &[Interval]) -> impl Iterator<Item = Vec<i64>> + use<> {
-    let ranges = ranges.to_vec();
-    let empty = ranges.iter().any(|range| range.is_empty());
-    let mut next: Option<Vec<i64>> = (!empty).then(|| ranges.iter().map(|range| range.first()).collect());
-    std::iter::from_fn(move || {
-        let point = next.clone()?;
-        next = after(&point, &ranges);
-        Some(point)
-    })
-}
-
-fn after(point: &[i64], ranges: &[Interval]) -> Option<Vec<i64>> {
-    let mut next = point.to_vec();
-    for dim in (0..next.len()).rev() {
-        if next[dim] < ranges[dim].last() {
-            next[dim] += 1;
-            return Some(next);
-        }
-        next[dim] = ranges[dim].first();
+    let covering = covering.intersect(inside);
+    if !covering.is_empty() {
+        let leaves =
+            |overflow: Overflow| format!("a window would reach {}, which is no coordinate", overflow.value);
+        window.hull(covering).map_err(leaves)?;
     }
-    None
+    Ok(covering)
 }
 
 /// Where a coordinate of a view leads.

@@ -41,8 +41,9 @@ mod writer;
 
 pub use error::IoError;
 pub use half::{from_f32 as half_bits, to_f32 as half_value};
+pub use replace::remove_temporary;
 pub use scalars::{scalar_at, store_scalar};
-pub use writer::Writer;
+pub use writer::{Writer, stored_element};
 
 use crate::graph::FileKind;
 use crate::graph::types::Element;

@@ -44,6 +44,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{DataDescription, DataId, FuncId, Module as _};
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 /// What to check while compiling.
 #[derive(Clone, Debug)]
@@ -105,7 +106,16 @@ pub struct Module {
     _memory: CodeMemory,
 }
 
-type Entry = unsafe extern "C" fn(*const i64, *const *mut u8);
+type Entry = unsafe extern "C" fn(*const i64, *const *mut u8, *mut Stop);
+
+/// How long loops are told to end early, and how they tell that they did.
+#[repr(C)]
+struct Stop {
+    /// Ends them when it is not 0.
+    flag: *const u8,
+    /// Not 0 once one has ended early: what the kernel wrote then means nothing.
+    stopped: u64,
+}
 
 struct Compiled {
     entry: Entry,
@@ -150,7 +160,7 @@ pub fn compile(kernels: &[Kernel], options: &JitOptions) -> Result<Module, Strin
     let defined = defined?;
     module.finalize_definitions().map_err(|error| error.to_string())?;
     let finish = |(kernel, (id, function, rows)): (&Kernel, (FuncId, Function, Vec<Vec<u8>>))| {
-        // SAFETY: the function was defined with the signature of `Entry`: two pointers, nothing back.
+        // SAFETY: the function was defined with the signature of `Entry`: three pointers, nothing back.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(module.get_finalized_function(id)) };
         let (args, buffers) = (kernel.args.len(), kernel.buffers.len());
         Compiled { entry, args, buffers, function, rows, clif: OnceLock::new() }
@@ -167,7 +177,7 @@ fn define(
 ) -> Result<(FuncId, Function, Vec<Vec<u8>>), String> {
     let failed = |error: String| format!("kernel `{}`: {error}", kernel.name);
     let mut signature = module.make_signature();
-    signature.params.extend([AbiParam::new(I64), AbiParam::new(I64)]);
+    signature.params.extend([AbiParam::new(I64); 3]);
     let id = module.declare_anonymous_function(&signature).map_err(|error| failed(error.to_string()))?;
     let mut context = Context::new();
     context.func = Function::with_name_signature(UserFuncName::user(0, id.as_u32()), signature);
@@ -259,11 +269,33 @@ impl Module {
     /// kernel uses no element of that other one that it writes: a recurrence reads the planes before the one it
     /// computes, in the same memory.
     pub unsafe fn call(&self, kernel: usize, args: &[i64], buffers: &[*mut u8]) {
+        // SAFETY: the promise of the caller.
+        unsafe { self.call_until(kernel, args, buffers, &AtomicBool::new(false)) };
+    }
+
+    /// Runs a kernel until it is done, which gives true, or until `cancel`: long loops look at it now and then.
+    ///
+    /// # Panics
+    ///
+    /// As [`Module::call`].
+    ///
+    /// # Safety
+    ///
+    /// As [`Module::call`].
+    pub unsafe fn call_until(
+        &self,
+        kernel: usize,
+        args: &[i64],
+        buffers: &[*mut u8],
+        cancel: &AtomicBool,
+    ) -> bool {
         let compiled = &self.kernels[kernel];
         assert_eq!((args.len(), buffers.len()), (compiled.args, compiled.buffers), "arguments and buffers");
-        // SAFETY: the code reads as many arguments and pointers as the kernel has, which was just checked; the rest
-        // is the promise of the caller.
-        unsafe { (compiled.entry)(args.as_ptr(), buffers.as_ptr()) }
+        let mut stop = Stop { flag: cancel.as_ptr().cast(), stopped: 0 };
+        // SAFETY: the code reads as many arguments and pointers as the kernel has, which was just checked; the flag
+        // lives as long as the call; the rest is the promise of the caller.
+        unsafe { (compiled.entry)(args.as_ptr(), buffers.as_ptr(), &mut stop) }
+        stop.stopped == 0
     }
 
     /// The widest vectors that its rows may use.

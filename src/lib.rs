@@ -30,6 +30,7 @@ pub mod io;
 #[cfg(feature = "jit")]
 pub mod jit;
 pub mod plan;
+pub mod tiles;
 pub mod run;
 pub mod engine;
 pub mod picture;

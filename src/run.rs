@@ -6,21 +6,27 @@
 //!
 //! - [`job`] are the types that callers and engines share;
 //! - [`stats`] is what is known about a run before it (a [`stats::Plan`]) and after it ([`stats::Stats`]);
+//! - [`kept`] stands before an engine and keeps what it computed;
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
 pub mod job;
+pub mod kept;
 #[cfg(feature = "jit")]
 pub mod kernels;
 #[cfg(feature = "jit")]
 pub mod ledger;
 #[cfg(feature = "jit")]
 pub mod memory;
+#[cfg(feature = "jit")]
+mod reading;
 pub mod reference;
 #[cfg(feature = "jit")]
 pub mod schedule;
 #[cfg(feature = "jit")]
 pub mod slabs;
 pub mod stats;
+#[cfg(feature = "jit")]
+mod steps;
 #[cfg(feature = "jit")]
 pub mod summary;
 #[cfg(feature = "jit")]

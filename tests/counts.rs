@@ -176,13 +176,22 @@ fn a_host_function_that_fails_leaves_nothing_behind() {
 const SLOW: &str = "
 tensor slow: f32[y: inf, x: inf] = sum(i in 0..400) sin(0.001 * i * x + y)
 tensor shared: f32[y: inf, x: inf] = slow[x, y] + slow[y, x]
+tensor long: f32[y: inf, x: inf] = sum(k in 0..1000000000000) f32(k) * x
+tensor deep: f32[y: inf, x: inf] = sum(i in 0..70000, j in 0..70000, k in 0..3) f32(i + j * k) * x
+tensor few: f32[y: inf, x: inf] = max(i in 0..100000000000) (if i % 2 == 0 then f32(i) * x else f32(y))
 ";
 
 #[test]
 fn cancelling_takes_effect_soon_and_leaves_nothing_behind() {
-    for (threads, slice) in
-        [(1, "slow[0:20000, 0:20000]"), (2, "slow[0:9, 0:90000000]"), (2, "shared[0:9999, 0:9999]")]
-    {
+    for (threads, slice) in [
+        (1, "slow[0:20000, 0:20000]"),
+        (2, "slow[0:9, 0:90000000]"),
+        (2, "shared[0:9999, 0:9999]"),
+        (1, "long[0, 0]"),
+        (2, "long[0:99, 0:9999]"),
+        (1, "deep[0:3, 0:30]"),
+        (1, "few[0, 0:40]"),
+    ] {
         let engine = compiled(jit(threads, &[]), SLOW);
         let prepared = engine.prepare(slice).unwrap();
         let cancel = engine.cancel();
@@ -261,4 +270,86 @@ fn the_peak_of_a_streamed_read_does_not_grow_with_its_height() {
     let peak = |rows: u64| engine.plan(&format!("b[0:{rows}, 0:100000]")).unwrap().bytes_peak;
     assert_eq!(peak(100_000), peak(200_000));
     assert!(peak(100_000) < 256 << 20, "{}", peak(100_000));
+}
+
+const STEPS: &str = "
+tensor h: f32[t: 0..400, y: inf, x: inf] =
+    if t == 0 then rand(y, x) else 0.25 * (h[t-1, y-1, x] + h[t-1, y+1, x] + h[t-1, y, x-1] + h[t-1, y, x+1])
+tensor late: f32[y: inf, x: inf] = h[200, y, x] + h[200, y + 1, x]
+";
+
+/// Elements of all steps up to the last, each one wider on every side than the next.
+fn cone(steps: u64, height: u64, width: u64) -> u64 {
+    (0..=steps).map(|back| (height + 2 * back) * (width + 2 * back)).sum()
+}
+
+#[test]
+fn small_tiles_repeat_no_step_of_a_recurrence() {
+    let (expect, whole) = read(&compiled(jit(1, &[]), STEPS), "late[0:50, 0:50]");
+    assert_eq!(elements(&whole, "h"), cone(200, 51, 50));
+    for (threads, tile) in [(1, [7, 13]), (2, [7, 13]), (3, [1, 64])] {
+        let (data, stats) = read(&compiled(jit(threads, &tile), STEPS), "late[0:50, 0:50]");
+        let told = format!("{threads} threads, tiles of {tile:?}");
+        accounts(&told, &stats);
+        assert_eq!(elements(&stats, "h"), cone(200, 51, 50), "{told}");
+        assert!(data == expect, "{told}");
+    }
+}
+
+#[test]
+fn workers_share_the_steps_of_a_recurrence() {
+    let (expect, _) = read(&compiled(jit(1, &[]), STEPS), "h[30, -9:300, 0:290]");
+    for threads in [2, 3, 4] {
+        let (data, stats) = read(&compiled(jit(threads, &[]), STEPS), "h[30, -9:300, 0:290]");
+        accounts("shared steps", &stats);
+        assert_eq!(elements(&stats, "h"), cone(30, 309, 290));
+        assert!(data == expect, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_large_recurrence_is_handed_on_step_by_step() {
+    for threads in [1, 2] {
+        let engine = compiled(jit(threads, &[]), STEPS);
+        let prepared = engine.prepare("h[10:40, 0:800, 0:800]").unwrap();
+        let (array, whole) = prepared.read_array().unwrap();
+        let mut sink = Kept::default();
+        let stats = prepared.run(&mut sink).unwrap();
+        assert!(sink.0.len() > 64 << 20 && sink.0 == array.data, "other bytes step by step");
+        accounts("step by step", &stats);
+        accounts("in one piece", &whole);
+        // Steps 10 to 39 are computed once, each as wide as the last one makes it.
+        assert_eq!(elements(&stats, "h"), cone(39, 800, 800));
+        assert!(stats.bytes.peak < 16 << 20, "{:?}", stats.bytes);
+    }
+}
+
+#[test]
+fn reads_far_apart_compute_nothing_between() {
+    let script = "
+        tensor p: f32[x: inf] = rand(x)
+        tensor q: f32[x: inf] = p[x - 1] + p[x + 1]
+        tensor far: f32[x: inf] = q[x] - q[x - 100000000]";
+    let (data, stats) = read(&compiled(jit(2, &[]), script), "far[0:10]");
+    assert!(elements(&stats, "q") <= 20 && elements(&stats, "p") <= 24, "{:?}", stats.computed);
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    assert!(data == reference.read_array("far[0:10]").unwrap().data);
+}
+
+#[test]
+fn boxes_are_given_on_when_their_last_reader_is_done() {
+    // Every stage is turned, so none can go along in bands.
+    let script = |count: usize| {
+        let stage =
+            |at: usize| format!("tensor t{}: f32[y: inf, x: inf] = t{at}[x, y] + t{at}[x + 1, y]\n", at + 1);
+        "tensor t0: f32[y: inf, x: inf] = rand(y, x)\n".to_owned()
+            + &(0..count).map(stage).collect::<String>()
+    };
+    let engine = |count: usize| compiled(jit(1, &[]), &script(count));
+    let peak = |count: usize| engine(count).plan(&format!("t{count}[0:100, 0:100]")).unwrap().bytes_peak;
+    assert!(peak(40) < 2 * peak(5), "{} and {}", peak(40), peak(5));
+    let (data, stats) = read(&engine(7), "t7[0:30, 0:20]");
+    accounts("boxes given on", &stats);
+    let reference = compiled(Engine::builder().kind(Kind::Interp), &script(7));
+    assert!(data == reference.read_array("t7[0:30, 0:20]").unwrap().data);
 }

@@ -370,7 +370,8 @@ fn a_run_is_cancelled_from_another_thread() {
 
 #[test]
 fn a_read_can_be_run_again_and_tells_what_it_did() {
-    let engine = compiled("tensor a: u8[x: inf] = x  tensor b: u8[x: inf] = a[x] + 1");
+    let script = "tensor a: u8[x: inf] = x  tensor b: u8[x: inf] = a[x] + 1";
+    let engine = Engine::builder().store(0).compile(script).unwrap();
     let prepared = engine.prepare("b[0:4]").unwrap();
     let mut buffer = [0u8; 4];
     let first = prepared.fill(&mut buffer).unwrap();

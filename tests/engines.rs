@@ -163,9 +163,11 @@ fn a_mean_of_integers_lies_between_them() {
 #[test]
 fn windows_that_leave_the_index_space_are_refused() {
     let script = "tensor v: i64[x: inf] window [64] stride [48] offset [-8] as [i] = i";
-    let [_, compiled] = both(script, 1 << 20);
-    let error = compiled.read_array("v[4611686018427387898:4611686018427387902]").unwrap_err().to_string();
-    assert!(error.contains("a window of `v` would reach"), "{error}");
+    for engine in both(script, 1 << 20) {
+        let error = engine.read_array("v[4611686018427387898:4611686018427387902]").unwrap_err().to_string();
+        assert!(error.contains("would reach 46116860184273879"), "{error}");
+        assert!(engine.read_array("v[4611686018427387000:4611686018427387004]").is_ok());
+    }
 }
 
 #[test]

@@ -548,7 +548,7 @@ fn outputs_that_cannot_be_written() {
     );
     check_error(
         attempt("a.zarr"),
-        "cannot be written: zarr arrays are not supported",
+        "cannot be written: zarr arrays are not supported yet",
         Some("write a `.npy` file"),
     );
     fs::write(folder.path("locked.npy"), "old").unwrap();

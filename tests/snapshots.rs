@@ -101,8 +101,51 @@ fn asm() {
     }
 }
 
+/// A chain with shared rows, a recurrence, windows over shared tiles, and a result in slabs.
+#[cfg(feature = "jit")]
+const READS: [(&str, &str, &[i64]); 4] = [
+    ("blur", "edges[0:64, 0:64]", &[16, 64]),
+    ("heat", "glow[0:3, 0:64, 0:64]", &[]),
+    ("seamless", "seamless[0:64, 0:256]", &[32, 128]),
+    ("hills", "smooth[0:100000, 0:100000]", &[]),
+];
+
+#[cfg(feature = "jit")]
+fn engine(name: &str, tile: &[i64]) -> itp::Engine {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.itp"));
+    let builder = itp::Engine::builder().threads(1).store(0);
+    let builder = if tile.is_empty() { builder } else { builder.tile(tile.iter().copied()) };
+    builder.open(path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[cfg(feature = "jit")]
+#[test]
+fn plan() {
+    insta::with_settings!({ snapshot_path => "snapshots/examples", prepend_module_to_snapshot => false, omit_expression => true }, {
+        for (name, read, tile) in READS {
+            let text = engine(name, tile).sketch(read).unwrap_or_else(|error| panic!("{error}")).text();
+            insta::assert_snapshot!(format!("{name}.plan"), format!("# {read}, tiles of {tile:?}\n{text}"));
+        }
+    });
+}
+
+#[cfg(feature = "jit")]
+#[test]
+fn trace() {
+    insta::with_settings!({ snapshot_path => "snapshots/examples", prepend_module_to_snapshot => false, omit_expression => true }, {
+        for (name, read, tile) in &READS[..3] {
+            let mut engine = engine(name, tile);
+            let trace = std::sync::Arc::new(itp::run::job::Trace::detailed());
+            engine.record(trace.clone());
+            engine.read_array(read).unwrap_or_else(|error| panic!("{error}"));
+            insta::assert_snapshot!(format!("{name}.trace"), format!("# {read}, tiles of {tile:?}\n{}", trace.text()));
+        }
+    });
+}
+
 #[test]
 fn every_stage_is_snapshotted() {
     let names = Stage::ALL.map(Stage::name);
-    assert_eq!(names, ["tokens", "ast", "graph", "access", "views", "loops", "clif", "asm"]);
+    let expect = ["tokens", "ast", "graph", "access", "views", "loops", "clif", "asm", "plan", "trace"];
+    assert_eq!(names, expect);
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
-const MAY_USE: [(&str, &[&str]); 17] = [
+const MAY_USE: [(&str, &[&str]); 18] = [
     ("source", &[]),
     ("seeded", &[]),
     ("diagnostic", &["source"]),
@@ -21,6 +21,7 @@ const MAY_USE: [(&str, &[&str]); 17] = [
     ("jit", &["seeded", "graph", "loops"]),
     ("io", &["graph"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
+    ("tiles", &["index", "access", "plan"]),
     (
         "run",
         &[
@@ -36,9 +37,10 @@ const MAY_USE: [(&str, &[&str]); 17] = [
             "jit",
             "io",
             "plan",
+            "tiles",
         ],
     ),
-    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "run"]),
+    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "run", "tiles"]),
     ("picture", &[]),
     (
         "cli",

@@ -68,6 +68,15 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compile once, run several times on an empty tile store, give min and median
     Bench(BenchArgs),
+    /// Explore a script; not there yet
+    #[command(hide = true)]
+    Repl(LaterArgs),
+    /// Pan and zoom in a browser; not there yet
+    #[command(hide = true)]
+    Serve(LaterArgs),
+    /// Ingest a row-major stream into tiles; not there yet
+    #[command(hide = true)]
+    Stream(LaterArgs),
     /// Write a starter script
     New(NewArgs),
     /// Print shell completions
@@ -91,7 +100,7 @@ pub struct ScriptOptions {
 }
 
 /// How it runs.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Execution")]
 pub struct RunOptions {
     /// Use that many threads instead of all cores
@@ -256,6 +265,10 @@ pub struct EmitArgs {
     #[arg(long, value_name = "NAME")]
     pub tensor: Option<String>,
 
+    /// Plan or trace this slice instead of the script's outputs; repeatable
+    #[arg(long, value_name = "SLICE")]
+    pub read: Vec<String>,
+
     /// Print kernels as they are after this pass
     #[arg(long, value_name = "PASS", value_parser = pass_parser())]
     pub after: Option<Pass>,
@@ -267,6 +280,14 @@ pub struct EmitArgs {
     /// `--threads` and the rest.
     #[command(flatten)]
     pub options: RunOptions,
+}
+
+/// Whatever follows the name of a command that does not exist yet
+#[derive(Debug, Args)]
+pub struct LaterArgs {
+    /// Taken, and not looked at
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub rest: Vec<OsString>,
 }
 
 /// `itp graph`
@@ -350,6 +371,8 @@ fn about_stage(stage: Stage) -> &'static str {
         Stage::Loops => "one kernel of loops per tensor and view",
         Stage::Clif => "the kernels as the code generator gets them",
         Stage::Asm => "the kernels as instructions of this machine",
+        Stage::Plan => "what a read would do: groups, order, last readers, peak",
+        Stage::Trace => "what a read did: tiles computed, reused and freed",
     }
 }
 
@@ -360,9 +383,12 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
         Command::Check(args) => stdin_twice(&args.files).map(|why| ("check", why)),
         Command::Fmt(args) => stdin_twice(&args.files).map(|why| ("fmt", why)),
         Command::Emit(args) => {
-            without_tensors(args).or_else(|| without_passes(args)).map(|why| ("emit", why))
+            let wrong =
+                without_tensors(args).or_else(|| without_passes(args)).or_else(|| without_reads(args));
+            wrong.map(|why| ("emit", why))
         }
         Command::Plan(_) | Command::Graph(_) | Command::Explain(_) | Command::Bench(_) => None,
+        Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
         Command::New(_) | Command::Completions { .. } => None,
     }
 }
@@ -388,10 +414,16 @@ fn stdin_twice(files: &[PathBuf]) -> Option<String> {
 }
 
 fn without_tensors(args: &EmitArgs) -> Option<String> {
-    let whole = matches!(args.stage, Stage::Tokens | Stage::Ast) && args.tensor.is_some();
+    let without = matches!(args.stage, Stage::Tokens | Stage::Ast) || args.stage.is_of_a_read();
+    let whole = without && args.tensor.is_some();
     whole.then(|| {
         format!("--tensor cannot be used with '--stage {}', which has no tensors", args.stage.name())
     })
+}
+
+fn without_reads(args: &EmitArgs) -> Option<String> {
+    let given = !args.read.is_empty() && !args.stage.is_of_a_read();
+    given.then(|| format!("--read cannot be used with '--stage {}', which reads nothing", args.stage.name()))
 }
 
 fn without_passes(args: &EmitArgs) -> Option<String> {
@@ -433,6 +465,9 @@ mod tests {
         check("itp bench a.itp", Some("--read <SLICE>"));
         check("itp emit a.itp --stage ast --tensor t", Some("which has no tensors"));
         check("itp emit a.itp --stage graph --tensor t", None);
+        check("itp emit a.itp --stage graph --read a[0]", Some("which reads nothing"));
+        check("itp emit a.itp --stage plan --read a[0] --read a[1]", None);
+        check("itp emit a.itp --stage trace --tensor t", Some("which has no tensors"));
         check("itp check - -", Some("given 2 times"));
         check("itp fmt --check --stdout a.itp", Some("cannot be used with"));
         check("itp bench a.itp --read a[0] --reps 0", Some("invalid value '0'"));

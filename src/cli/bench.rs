@@ -129,7 +129,8 @@ fn median(times: &[f64]) -> f64 {
 
 fn as_text(reads: &[String], prepared: &[Prepared<'_>], stats: &Stats, times: &Times) -> String {
     let lines = reads.iter().zip(prepared);
-    let heads: String = lines.map(|(name, one)| format!("{name}  {}\n", numbers::shaped(one))).collect();
+    let heads: String =
+        lines.map(|(name, one)| format!("{name}  {}\n", numbers::shaped(one.view()))).collect();
     let sorted = sorted(&times.runs);
     let (min, median, count) = (sorted[0], median(&sorted), sorted.len());
     let first: f64 = times.firsts.iter().map(|(_, run)| run).sum();

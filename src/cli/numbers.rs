@@ -5,17 +5,18 @@
 //! ```
 
 use super::report::plural;
-use crate::engine::Prepared;
+use crate::graph::view::View;
+use crate::graph::{FileKind, OutputOptions};
+use crate::io;
 use crate::run::stats::{Plan, Seconds, Stats};
 use std::fmt::Write as _;
 
 /// What a run took, in one line.
-pub(super) fn account(name: &str, prepared: &Prepared<'_>, stats: &Stats) -> String {
+pub(super) fn account(name: &str, shaped: &str, stats: &Stats) -> String {
     let tiles = stats.tiles;
     let computed = plural(usize::try_from(tiles.computed).unwrap_or(usize::MAX), "tile");
     format!(
-        "{name}  {}  {:.2} s · peak {} (planned {}) · {computed} computed, {} freed, {} live",
-        shaped(prepared),
+        "{name}  {shaped}  {:.2} s · peak {} (planned {}) · {computed} computed, {} freed, {} live",
         stats.seconds.run,
         bytes(stats.bytes.peak),
         bytes(stats.bytes.peak_planned),
@@ -25,10 +26,20 @@ pub(super) fn account(name: &str, prepared: &Prepared<'_>, stats: &Stats) -> Str
 }
 
 /// `512×512 f32`
-pub(super) fn shaped(prepared: &Prepared<'_>) -> String {
-    let sizes: Vec<String> = prepared.shape().iter().map(ToString::to_string).collect();
-    let shape = if sizes.is_empty() { "one".to_owned() } else { sizes.join("×") };
-    format!("{shape} {}", prepared.element())
+pub(super) fn shaped(view: &View) -> String {
+    format!("{} {}", shape(view), view.element)
+}
+
+/// `512×512 u8`: what a file holds.
+pub(super) fn stored(view: &View, kind: FileKind, options: &OutputOptions) -> String {
+    let element = io::stored_element(kind, view.element, options).unwrap_or(view.element);
+    format!("{} {element}", shape(view))
+}
+
+fn shape(view: &View) -> String {
+    let sizes = view.domain().shape().unwrap_or_default();
+    let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+    if sizes.is_empty() { "one".to_owned() } else { sizes.join("×") }
 }
 
 /// `512 B`, `3.1 MB`: powers of 1000, as disks count.
@@ -102,7 +113,7 @@ pub(super) fn plan_lines(plan: &Plan) -> String {
         lines.push(format!("windows    {name}: {} computed, {} reused", windows.computed, windows.reused));
     }
     for ring in &plan.rings {
-        lines.push(format!("ring       {}: {} rows, {}", ring.tensor, ring.rows, bytes(ring.bytes)));
+        lines.push(format!("ring       {}: {} {}, {}", ring.tensor, ring.rows, ring.what, bytes(ring.bytes)));
     }
     lines.extend(plan.notes.iter().cloned());
     lines.iter().map(|line| format!("  {line}\n")).collect()

@@ -39,8 +39,13 @@ fn write_outputs(session: &Session, stats: &mut Stats, report: &mut Report) -> R
     let prepared = outputs.iter().map(|output| session.prepare_output(output, report));
     let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
     for (output, prepared) in outputs.iter().zip(&prepared) {
+        let fits = prepared.can_save(Path::new(&*output.path), output.kind, &output.options);
+        fits.map_err(|error| session::failed(&session.name, error, report))?;
+    }
+    for (output, prepared) in outputs.iter().zip(&prepared) {
         let save = || prepared.save(Path::new(&*output.path), output.kind, &output.options);
-        stats.add(&watched(session, &output.path, prepared, save, report)?);
+        let shown = numbers::stored(prepared.view(), output.kind, &output.options);
+        stats.add(&watched(session, &output.path, &shown, save, report)?);
     }
     Ok(())
 }
@@ -53,6 +58,10 @@ fn read_slices(
 ) -> Result<(), Outcome> {
     let prepared = args.read.iter().map(|slice| session.prepare(slice, report));
     let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_, _>>()?;
+    for (path, prepared) in args.out.iter().zip(&prepared) {
+        let fits = prepared.can_save(path, kind_of(path), &OutputOptions::default());
+        fits.map_err(|error| session::failed(&session.name, error, report))?;
+    }
     for (at, (slice, prepared)) in args.read.iter().zip(&prepared).enumerate() {
         stats.add(&match args.out.get(at) {
             Some(path) => write_slice(session, prepared, path, report)?,
@@ -68,9 +77,13 @@ fn write_slice(
     path: &Path,
     report: &mut Report,
 ) -> Result<Stats, Outcome> {
-    let kind = FileKind::of(&path.to_string_lossy()).expect("the command line has checked the ending");
-    let save = || prepared.save(path, kind, &OutputOptions::default());
-    watched(session, &files::shown(path), prepared, save, report)
+    let (kind, options) = (kind_of(path), OutputOptions::default());
+    let shown = numbers::stored(prepared.view(), kind, &options);
+    watched(session, &files::shown(path), &shown, || prepared.save(path, kind, &options), report)
+}
+
+fn kind_of(path: &Path) -> FileKind {
+    FileKind::of(&path.to_string_lossy()).expect("the command line has checked the ending")
 }
 
 /// Prints type, domain and elements of a slice.
@@ -86,7 +99,7 @@ fn print_slice(
         array = Some(read);
         Ok(stats)
     };
-    let stats = watched(session, slice, prepared, read, report)?;
+    let stats = watched(session, slice, &numbers::shaped(prepared.view()), read, report)?;
     let elements = array.as_ref().map(table).unwrap_or_default();
     let text = format!("{slice}: {}{}\n{elements}\n", prepared.element(), prepared.domain());
     match report.print(&text) {
@@ -99,7 +112,7 @@ fn print_slice(
 fn watched(
     session: &Session,
     name: &str,
-    prepared: &Prepared<'_>,
+    shaped: &str,
     run: impl FnOnce() -> Ran<Stats>,
     report: &mut Report,
 ) -> Result<Stats, Outcome> {
@@ -107,6 +120,6 @@ fn watched(
     let stats = run();
     session.progress.end();
     let stats = stats.map_err(|error| session::failed(&session.name, error, report))?;
-    report.say(&numbers::account(name, prepared, &stats));
+    report.say(&numbers::account(name, shaped, &stats));
     Ok(stats)
 }

@@ -13,10 +13,12 @@ use super::report::Report;
 use super::script::Script;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
-use crate::engine::{Builder, Engine, Error, Prepared};
+use crate::engine::{Builder, Engine, Error, Prepared, Sketch};
+use crate::graph::view::View;
 use crate::graph::{Output, TensorKind};
+use crate::io;
 use crate::run::Kind;
-use crate::run::job::Trace;
+use crate::run::job::{Trace, What};
 use crate::run::stats::Stats;
 use crate::source::Sources;
 use crate::syntax;
@@ -24,7 +26,8 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// A compiled script with its data.
 pub(super) struct Session {
@@ -69,7 +72,8 @@ fn micros(start: Instant) -> u64 {
 }
 
 fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
-    let mut builder = Engine::builder();
+    // Nothing is read twice by one command.
+    let mut builder = Engine::builder().store(0);
     for (name, value) in &script.settings {
         builder = builder.set(name, value);
     }
@@ -103,16 +107,35 @@ fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result
     Err(report.fail(name, Diagnostic::new(Code::E0903, message).help("leave out `--store`")))
 }
 
-/// Ctrl-C and a polite end ask the engine to stop. So does a second Ctrl-C, and no more: programs that start others
-/// often send it twice, and ending at once would leave half a file.
+/// Ctrl-C and a polite end ask the engine to stop; a second Ctrl-C ends the process at once, without half a file.
 fn cancel_on_signals(engine: &Engine, name: &str, report: &mut Report) -> Result<(), Outcome> {
-    let flag = engine.cancel().flag();
+    let (flag, again) = (engine.cancel().flag(), Arc::new(AtomicBool::new(false)));
     let registered = signal_hook::flag::register(SIGINT, flag.clone())
+        .and_then(|_| signal_hook::flag::register(SIGINT, again.clone()))
         .and_then(|_| signal_hook::flag::register(SIGTERM, flag));
-    registered.map(|_| ()).map_err(|error| {
+    let watched = registered.and_then(|_| {
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_second(&again))
+    });
+    watched.map(|_| ()).map_err(|error| {
         let message = format!("signals cannot be listened to: {}", files::why(&error));
         report.fail(name, Diagnostic::new(Code::E1009, message))
     })
+}
+
+/// How often signals are looked for. Programs that start others often send one twice, and that is one.
+const LOOK: Duration = Duration::from_millis(100);
+/// How a shell says that Ctrl-C ended a process.
+const INTERRUPTED: i32 = 130;
+
+/// Waits for a second signal.
+fn end_at_second(signalled: &AtomicBool) {
+    let mut count = 0;
+    while count < 2 {
+        std::thread::sleep(LOOK);
+        count += u32::from(signalled.swap(false, Ordering::Relaxed));
+    }
+    io::remove_temporary();
+    std::process::exit(INTERRUPTED);
 }
 
 /// Tells what an engine found.
@@ -136,6 +159,30 @@ impl Session {
     ) -> Result<Prepared<'_>, Outcome> {
         let prepared = self.engine.prepare_view(output.view.clone());
         prepared.map_err(|error| failed(&self.name, error, report))
+    }
+
+    /// The slices that were asked for, else the outputs of the script, each with its name.
+    pub(super) fn reads(
+        &self,
+        slices: &[String],
+        report: &mut Report,
+    ) -> Result<Vec<(String, Arc<View>)>, Outcome> {
+        let mut reads = Vec::new();
+        for slice in slices {
+            let view = self.engine.view(slice).map_err(|error| failed(&self.name, error, report))?;
+            reads.push((slice.clone(), view));
+        }
+        let outputs = self.engine.program().graph.outputs.iter().filter(|_| slices.is_empty());
+        reads.extend(outputs.map(|output| (output.path.to_string(), output.view.clone())));
+        if reads.is_empty() {
+            report.say(&format!("{}: the script has no `output`; name a slice with `--read`", self.name));
+        }
+        Ok(reads)
+    }
+
+    /// Plans a read that is not going to run, and tells when that fails.
+    pub(super) fn sketch(&self, view: Arc<View>, report: &mut Report) -> Result<Sketch, Outcome> {
+        self.engine.sketch_view(view).map_err(|error| failed(&self.name, error, report))
     }
 
     /// What every run leaves behind: `--stats`, `--time`, `--stats-json` with `more` fields, `--trace`.
@@ -186,6 +233,7 @@ fn chrome_trace(trace: &Trace) -> String {
     let events: Vec<Value> = trace
         .events()
         .iter()
+        .filter(|event| event.what == What::Compute)
         .map(|event| {
             json!({"name": event.name, "ph": "X", "ts": event.start, "dur": event.duration, "pid": 1, "tid": event.worker})
         })

@@ -6,9 +6,11 @@ use super::{Cancel, Engine};
 use crate::compile::{self, Options, Program};
 use crate::diagnostic::Diagnostics;
 use crate::graph::modules::{Loader, NoFiles};
-use crate::run::job::{Limits, World};
+use crate::run::job::{Backend, Limits, World};
+use crate::run::kept::Kept;
 use crate::run::{self, Kind};
 use crate::source::{SourceId, Sources};
+use crate::tiles::memory::MemoryStore;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -31,7 +33,11 @@ pub struct Builder {
     threads: Option<usize>,
     memory: Option<u64>,
     tile: Option<Vec<i64>>,
+    store: Option<u64>,
 }
+
+/// Bytes of results that are kept between reads, unless the builder says otherwise.
+const STORE: u64 = 256 << 20;
 
 impl Builder {
     /// Gives a parameter another value, a literal of its kind.
@@ -55,6 +61,22 @@ impl Builder {
     /// Uses tiles of this shape over the unbounded dimensions; no result changes. Sizes below 1 count as 1.
     pub fn tile(mut self, sizes: impl IntoIterator<Item = i64>) -> Builder {
         self.tile = Some(sizes.into_iter().map(|size| size.max(1)).collect());
+        self
+    }
+
+    /// Keeps up to this many bytes of results between reads, instead of 256 MiB; 0 keeps nothing.
+    ///
+    /// ```
+    /// use itp::Engine;
+    ///
+    /// let engine = Engine::builder().store(1 << 20).compile("tensor a: u8[x: inf] = x")?;
+    /// let mut buffer = [0; 6];
+    /// assert_eq!(engine.read_into::<u8>("a[0:6]", &mut buffer)?.store.reused, 0);
+    /// assert_eq!(engine.read_into::<u8>("a[2:8]", &mut buffer)?.store.reused, 4);
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    pub fn store(mut self, bytes: u64) -> Builder {
+        self.store = Some(bytes);
         self
     }
 
@@ -121,12 +143,17 @@ impl Builder {
         let backend = run::backend(self.kind, program.clone())
             .map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
         let threads = self.threads.unwrap_or_else(cores);
+        let limit = self.store.unwrap_or(STORE);
+        let store = || Arc::new(MemoryStore::new(limit));
+        let kept = (limit > 0).then(|| Arc::new(Kept::new(backend.clone(), program.clone(), store())));
+        let backend = kept.clone().map_or(backend, |kept| kept as Arc<dyn Backend>);
         Ok(Engine {
             program,
             sources,
             warnings: warnings.into_sorted(),
             folder,
             backend,
+            kept,
             limits: Limits { threads, memory: self.memory, tile: self.tile },
             world: World::default(),
             files: BTreeMap::new(),

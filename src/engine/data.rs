@@ -49,6 +49,12 @@ pub(super) fn extern_of(tensor: &Tensor) -> Option<&Arc<str>> {
     }
 }
 
+/// Whether a read of `base` may call a host function.
+pub(super) fn calls(graph: &Graph, base: TensorId, function: &str) -> bool {
+    let called = |id: &TensorId| extern_of(graph.tensor(*id)).is_some_and(|name| &**name == function);
+    needed(graph, base).iter().any(called)
+}
+
 /// Reads the file of an input.
 pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Arc<Array>> {
     let shape = shape(tensor)?;

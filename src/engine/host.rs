@@ -1,6 +1,7 @@
 //! Functions of the host program -> bodies of `extern` tensors.
 
 use super::Engine;
+use super::data::calls;
 use super::element::{Elem, from_array, to_array};
 use crate::io::Array;
 use crate::run::job::{HostCall, HostFn, array_type};
@@ -40,7 +41,7 @@ impl Engine {
     /// Registers a function over bytes.
     pub fn register_untyped(&mut self, name: &str, function: Arc<dyn HostFn>) {
         self.world.hosts.insert(name.into(), function);
-        self.world.generation += 1;
+        self.changed(|graph, base| calls(graph, base, name));
     }
 }
 

@@ -39,7 +39,7 @@ impl Engine {
         fits(self.program.graph.tensor(id), &array).map_err(|diagnostic| self.error(diagnostic))?;
         self.files.remove(&id);
         self.world.inputs.insert(id, Arc::new(array));
-        self.world.generation += 1;
+        self.changed(|graph, base| needed(graph, base).contains(&id));
         Ok(())
     }
 
@@ -49,7 +49,7 @@ impl Engine {
         self.world.inputs.remove(&id);
         self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner).remove(&id);
         self.files.insert(id, path.into());
-        self.world.generation += 1;
+        self.changed(|graph, base| needed(graph, base).contains(&id));
         Ok(())
     }
 

@@ -13,8 +13,13 @@ impl Engine {
     /// Writes every output of the script, in order; relative paths start where the process runs.
     pub fn save_outputs(&self) -> Result<Stats> {
         let mut stats = Stats::default();
-        for output in &self.program.graph.outputs {
-            let prepared = self.prepare_view(output.view.clone())?;
+        let outputs = &self.program.graph.outputs;
+        let prepared = outputs.iter().map(|output| self.prepare_view(output.view.clone()));
+        let prepared: Vec<Prepared<'_>> = prepared.collect::<Result<_>>()?;
+        for (output, prepared) in outputs.iter().zip(&prepared) {
+            prepared.can_save(Path::new(&*output.path), output.kind, &output.options)?;
+        }
+        for (output, prepared) in outputs.iter().zip(&prepared) {
             stats.add(&prepared.save(Path::new(&*output.path), output.kind, &output.options)?);
         }
         Ok(stats)
@@ -22,6 +27,13 @@ impl Engine {
 }
 
 impl Prepared<'_> {
+    /// Whether the elements could be written to a file, found out before anything is computed: the folder is there, the
+    /// file may be replaced, the options mean something for its kind.
+    pub fn can_save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<()> {
+        let writer = Writer::create(path, kind, self.element(), &self.shape(), options);
+        writer.map(drop).map_err(|error| self.engine.error(unwritten(error)))
+    }
+
     /// Writes the elements to a file; when anything fails, the file is as it was.
     pub fn save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<Stats> {
         let engine = self.engine;

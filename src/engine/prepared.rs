@@ -13,12 +13,13 @@
 use super::Engine;
 use super::builder::deep;
 use super::error::{Error, Result};
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
+use super::limit::{memory_limit, too_large};
+use crate::diagnostic::Diagnostics;
 use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::graph::{self};
 use crate::index::Domain;
-use crate::run::job::{Control, Job, Planned, Sink};
+use crate::run::job::{Control, Job, Planned, Sink, World};
 use crate::run::stats::{Plan, Stats};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,7 +40,7 @@ pub struct Cancel {
 }
 
 impl Cancel {
-    /// Makes running and later reads end with [`Code::E1006`].
+    /// Makes running and later reads end with [`Code::E1006`](crate::diagnostic::Code::E1006).
     pub fn cancel(&self) {
         self.flag.store(true, Ordering::Relaxed);
     }
@@ -76,22 +77,61 @@ impl Engine {
     /// Plans the read of a bounded view, such as that of an output.
     pub fn prepare_view(&self, view: Arc<View>) -> Result<Prepared<'_>> {
         let start = Instant::now();
-        let world = self.world_for(view.base)?;
-        let job = Job { view: view.clone(), world, limits: self.limits.clone() };
-        let planned = self.backend.plan(job).map_err(|diagnostic| self.error(diagnostic))?;
-        self.within_memory(&view, planned.plan())?;
+        let planned = self.planned(&view, self.world_for(view.base)?)?;
         Ok(Prepared { engine: self, view, planned, seconds: start.elapsed().as_secs_f64() })
     }
 
-    fn within_memory(&self, view: &View, plan: &Plan) -> Result<()> {
-        let (peak, Some(limit)) = (plan.bytes_peak, self.limits.memory) else { return Ok(()) };
-        if peak <= limit {
-            return Ok(());
+    /// Plans the read of a slice that is not going to run: inputs need no data, host functions need not be there.
+    ///
+    /// ```
+    /// use itp::Engine;
+    ///
+    /// let engine = Engine::compile("input a: u8[x: 9]  tensor b: u8[x: 9] = a[x] + 1")?;
+    /// assert_eq!(engine.sketch("b[0:4]")?.plan().tiles, 1);
+    /// assert!(engine.prepare("b[0:4]").is_err());
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    pub fn sketch(&self, slice: &str) -> Result<Sketch> {
+        self.sketch_view(self.view(slice)?)
+    }
+
+    /// Plans the read of a bounded view that is not going to run.
+    pub fn sketch_view(&self, view: Arc<View>) -> Result<Sketch> {
+        let planned = self.planned(&view, Arc::default())?;
+        Ok(Sketch { view, planned })
+    }
+
+    fn planned(&self, view: &Arc<View>, world: Arc<World>) -> Result<Box<dyn Planned>> {
+        let job = Job { view: view.clone(), world, limits: self.limits.clone() };
+        let planned = self.backend.plan(job.clone()).map_err(|diagnostic| self.error(diagnostic))?;
+        let peak = planned.plan().bytes_peak;
+        match memory_limit(&self.limits, peak) {
+            Some(limit) if peak > limit => Err(self.error(too_large(&*self.backend, &job, peak, limit))),
+            Some(_) | None => Ok(planned),
         }
-        let name = quoted(&view.name);
-        let message = format!("{name} needs {peak} bytes at its peak, but the limit is {limit}");
-        let diagnostic = Diagnostic::new(Code::E1005, message);
-        Err(self.error(diagnostic.help("use smaller tiles or fewer threads, read less, or raise `--memory`")))
+    }
+}
+
+/// A read that is planned, and cannot be run.
+pub struct Sketch {
+    view: Arc<View>,
+    planned: Box<dyn Planned>,
+}
+
+impl Sketch {
+    /// What is known about the run.
+    pub fn plan(&self) -> &Plan {
+        self.planned.plan()
+    }
+
+    /// The same as text: groups, order, who reads what last, the peak.
+    pub fn text(&self) -> String {
+        self.planned.text()
+    }
+
+    /// What would be read.
+    pub fn view(&self) -> &Arc<View> {
+        &self.view
     }
 }
 

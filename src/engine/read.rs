@@ -49,9 +49,9 @@ impl Engine {
         Ok(prepared.read_array()?.0)
     }
 
-    /// What reading a slice takes; no element is computed.
+    /// What reading a slice takes; no element is computed, and no data is needed.
     pub fn plan(&self, slice: &str) -> Result<Plan> {
-        Ok(self.prepare(slice)?.plan().clone())
+        Ok(self.sketch(slice)?.plan().clone())
     }
 }
 

@@ -38,8 +38,11 @@ impl Engine {
         self.writable(&target, &array).map_err(|diagnostic| self.error(diagnostic))?;
         // The same elements are written again, so the earlier values are never seen.
         self.world.writes.retain(|write| *write.target != *target);
-        self.world.writes.push(Write { target, data: Arc::new(array) });
-        self.world.generation += 1;
+        if let Some(kept) = &self.kept {
+            kept.written(&target);
+        }
+        self.world.written += 1;
+        self.world.writes.push(Write { target, data: Arc::new(array), number: self.world.written });
         Ok(())
     }
 

@@ -140,6 +140,12 @@ fn output(
     if kind.is_image() {
         image_shape(&view, &options, place)?;
     }
+    if kind == FileKind::Zarr {
+        return Diagnostic::new(Code::E0903, "zarr arrays cannot be written yet")
+            .at(path.span, "ends in `.zarr`")
+            .help("write a `.npy` file")
+            .err();
+    }
     Ok(Output { path: path.value.clone(), kind, view, options, span })
 }
 
@@ -211,6 +217,9 @@ fn fits_kind(option: &OutputOption, kind: FileKind, options: &OutputOptions, vie
         {
             let message = format!("a png holds `u8` or `u16`, not `{element}`");
             (message, "write `type u8` or `type u16`, or a `.tif` file".to_owned())
+        }
+        ("chunk" | "codec", _) if kind != FileKind::Zarr => {
+            (format!("`{name}` is for zarr arrays, and this file has none"), format!("remove `{name}`"))
         }
         ("chunk", OutputOptions { chunk: Some(sizes), .. }) if sizes.len() != view.rank() => (
             format!(

@@ -7,11 +7,27 @@
 //! Whatever goes wrong before the rename, the old file is untouched and the new one is removed.
 
 use super::error::{Result, fault};
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Files that would be left behind if the process ended now.
+static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Removes every file that is not complete; only for a process that is about to end without finishing.
+pub fn remove_temporary() {
+    let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
+    temporary.iter().for_each(|path| _ = fs::remove_file(path));
+}
+
+/// Takes note that a file beside a target is there no more.
+pub(super) fn forget(path: &Path) {
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+}
 
 /// A file that is being written and not yet visible under its name.
 #[derive(Debug)]
@@ -49,6 +65,7 @@ impl Replace {
         self.file.sync_all()?;
         if let Some(temporary) = &self.temporary {
             fs::rename(temporary, &self.target)?;
+            forget(temporary);
         }
         self.temporary = None;
         // The rename itself is safe once the folder is on the disk; not every system can say so of a folder.
@@ -61,6 +78,7 @@ impl Drop for Replace {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
             let _ = fs::remove_file(temporary);
+            forget(temporary);
         }
     }
 }
@@ -103,7 +121,11 @@ pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
         match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
             // A file that a dead process of the same number left: try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            file => return Ok((file?, path)),
+            file => {
+                let file = file?;
+                TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
+                return Ok((file, path));
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::elements::to_f64;
 use super::error::Result;
-use super::replace::beside;
+use super::replace::{beside, forget};
 use super::shape::join_planes;
 use crate::graph::types::Element;
 use std::fs::{self, File};
@@ -26,7 +26,8 @@ impl Spool {
     pub(super) fn create(target: &Path, element: Element) -> Result<Spool> {
         let (file, path) = beside(target)?;
         // It is open, and nobody else needs its name; without one it cannot be left behind.
-        fs::remove_file(path)?;
+        fs::remove_file(&path)?;
+        forget(&path);
         Ok(Spool {
             file: BufWriter::new(file),
             element,

@@ -23,6 +23,11 @@ use std::path::{Path, PathBuf};
 /// Bytes that are converted at a time.
 const BLOCK: usize = 1 << 20;
 
+/// The type that the elements of an output have in its file; none if the options make no sense for it.
+pub fn stored_element(kind: FileKind, element: Element, options: &OutputOptions) -> Option<Element> {
+    Convert::new(kind, element, options).ok().map(|convert| convert.file)
+}
+
 /// One output file. Nothing is visible under its name before [`Writer::finish`]; dropped earlier, it never was.
 pub struct Writer {
     path: PathBuf,
@@ -163,7 +168,9 @@ fn encoder(
         FileKind::Png => Box::new(png::Encoder::new(out, frame.ok_or_else(not_an_image)?, element)?),
         FileKind::Tiff => Box::new(Plain::new(out, &tiff::head(frame.ok_or_else(not_an_image)?, element))?),
         FileKind::Zarr => {
-            return Err(fault("cannot be written: zarr arrays are not supported").help("write a `.npy` file"));
+            return Err(
+                fault("cannot be written: zarr arrays are not supported yet").help("write a `.npy` file")
+            );
         }
     })
 }

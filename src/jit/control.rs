@@ -10,10 +10,11 @@
 use super::emit::{Emitter, Place, Width};
 use super::lanes::{LANES, Val, register_types, scalar_type};
 use crate::loops::ir::{Block, For, If, ValueId};
+use crate::loops::work::poll_period;
 use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{self, BlockArg, InstBuilder, Type, Value};
+use cranelift_codegen::ir::{self, BlockArg, InstBuilder, MemFlagsData, Type, Value};
 
 impl Emitter<'_, '_> {
     /// The CLIF types in which a value crosses from block to block.
@@ -113,6 +114,7 @@ impl Emitter<'_, '_> {
         let more = self.code.compare(IntCC::SignedLessThan, next, hi);
         let mut again = vec![BlockArg::Value(next)];
         again.extend(&args);
+        self.poll(looped, next, done, &args);
         self.code.ins().brif(more, start, &again, done, &args);
 
         self.place = outside;
@@ -120,6 +122,27 @@ impl Emitter<'_, '_> {
             self.parameters(done, carry.result, 0);
         }
         self.code.builder.switch_to_block(done);
+    }
+
+    /// Lets a long loop end before its step `next` when it is told to; short ones, and thereby hot ones, do not look.
+    fn poll(&mut self, looped: &For, next: Value, done: ir::Block, args: &[BlockArg]) {
+        let Some(period) = poll_period(self.kernel, looped) else { return };
+        let [look, stop, go] = [(); 3].map(|()| self.new_block());
+        let place = self.code.and_with(next, period - 1);
+        let due = self.code.compare_with(IntCC::Equal, place, 0);
+        self.code.ins().brif(due, look, &[], go, &[]);
+
+        self.code.builder.switch_to_block(look);
+        let flags = MemFlagsData::new().with_notrap();
+        let flag = self.code.ins().load(I64, flags, self.stop, 0);
+        let flag = self.code.ins().uload8(I64, flags, flag, 0);
+        self.code.ins().brif(flag, stop, &[], go, &[]);
+
+        self.code.builder.switch_to_block(stop);
+        let one = self.code.ins().iconst(I64, 1);
+        self.code.ins().store(flags, one, self.stop, 8);
+        self.code.ins().jump(done, args);
+        self.code.builder.switch_to_block(go);
     }
 
     /// Steps into a loop; what it gives back leads out again.

@@ -31,7 +31,7 @@ pub(super) fn emit(
     let entry = code.builder.create_block();
     code.builder.append_block_params_for_function_params(entry);
     code.builder.switch_to_block(entry);
-    let [args, pointers] = [0, 1].map(|at| code.builder.block_params(entry)[at]);
+    let [args, pointers, stop] = [0, 1, 2].map(|at| code.builder.block_params(entry)[at]);
     let load = |at: usize| code.ins().load(I64, trusted(), pointers, 8 * at as i32);
     let buffers = (0..kernel.buffers.len()).map(load).collect();
     let mut emitter = Emitter {
@@ -41,6 +41,7 @@ pub(super) fn emit(
         values: vec![None; kernel.values.len()],
         levels: vec![0; kernel.values.len()],
         args,
+        stop,
         buffers,
         tables,
         rows: rows.into(),
@@ -83,6 +84,8 @@ pub(super) struct Emitter<'k, 'f> {
     /// For each value the depth of the innermost loop that it is known to depend on.
     levels: Vec<u32>,
     args: Value,
+    /// The address of what tells long loops to end.
+    pub(super) stop: Value,
     /// The address of each buffer.
     pub(super) buffers: Vec<Value>,
     pub(super) tables: Vec<GlobalValue>,

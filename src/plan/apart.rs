@@ -6,6 +6,8 @@
 //! rise[y, x] = height[y, x] - height'[0, 0]       height' is height once more, of which one element is needed
 //! ```
 //!
+//! So are reads that move alike, but far from each other: `p[x] - p[x - 100000000]`.
+//!
 //! What such a copy reads is copied as well, down to data. Copies cost compile time, so the caller uses these stages
 //! only where a request needs far less with them.
 
@@ -20,11 +22,29 @@ use std::sync::Arc;
 /// Copies that are made, at the most; reads beyond share one.
 const MOST_COPIES: usize = 200;
 
+/// Reads that move alike share a copy if no coordinate of theirs is further apart than this.
+const NEAR: u64 = 1 << 12;
+
 /// A stage, and which copy of it; 0 is the stage itself.
 type Copy = (TensorId, usize);
 
-/// How a read moves: who reads, and what moves each of its coordinates.
-type Way = (TensorId, Vec<Vec<(Atom, i64)>>);
+/// How a read moves.
+struct Way {
+    reader: TensorId,
+    /// What moves each of its coordinates.
+    moved_by: Vec<Vec<(Atom, i64)>>,
+    /// Where each of its coordinates starts.
+    offsets: Vec<i64>,
+}
+
+impl Way {
+    fn is_near(&self, other: &Way) -> bool {
+        let near = |(a, b): (&i64, &i64)| a.abs_diff(*b) <= NEAR;
+        self.reader == other.reader
+            && self.moved_by == other.moved_by
+            && self.offsets.iter().zip(&other.offsets).all(near)
+    }
+}
 
 /// These stages with reads apart that move differently, as far as `target` needs them; `None` if it needs none such.
 pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
@@ -39,7 +59,11 @@ pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
             if access.tensor == reader.0 || is_data(stages, access.tensor) {
                 continue;
             }
-            let way = (reader.0, access.map.iter().map(moved_by).collect());
+            let way = Way {
+                reader: reader.0,
+                moved_by: access.map.iter().map(moved_by).collect(),
+                offsets: access.map.iter().map(|form| form.offset).collect(),
+            };
             let source = copier.copy_for(reader, access.tensor, way);
             let known = copier.ids.contains_key(&source);
             let source_id = copier.id_of(source);
@@ -79,7 +103,7 @@ impl Copier<'_> {
     /// The copy of a source that a read is to read: the first way keeps the reader's own copy of it.
     fn copy_for(&mut self, reader: Copy, source: TensorId, way: Way) -> Copy {
         let known = self.ways.entry((source, reader.1)).or_default();
-        if let Some((_, number)) = known.iter().find(|(known, _)| *known == way) {
+        if let Some((_, number)) = known.iter().find(|(known, _)| known.is_near(&way)) {
             return (source, *number);
         }
         let number = match known.is_empty() || self.count >= MOST_COPIES {

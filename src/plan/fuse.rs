@@ -42,7 +42,9 @@ pub struct Fused {
 pub fn fuse(stages: &mut Stages) {
     for id in stages.in_order() {
         while let Some(fused) = cheap_source(stages, id) {
-            let (Some(reader), Some(inner)) = (body_of(stages, id), body_of(stages, fused.source)) else { break };
+            let (Some(reader), Some(inner)) = (body_of(stages, id), body_of(stages, fused.source)) else {
+                break;
+            };
             let element = stages.tensor(fused.source).element;
             let body = inlined(reader, fused.source, inner, element);
             stages.set_body(id, body);
@@ -78,7 +80,8 @@ fn places(reader: &Resolved, access: &TensorAccess, source: TensorId) -> Option<
         let mut own: Vec<Vec<i64>> = vec![Vec::new()];
         for (dim, form) in read.map.iter().enumerate() {
             let offsets = offsets(&reader.body, form, dim as u32)?;
-            own = own.iter().flat_map(|place| offsets.iter().map(|at| [&place[..], &[*at]].concat())).collect();
+            own =
+                own.iter().flat_map(|place| offsets.iter().map(|at| [&place[..], &[*at]].concat())).collect();
             if own.len() > MOST_PLACES {
                 return None;
             }

@@ -7,12 +7,13 @@
 //! Up to some thousand tasks the plan walks through them; beyond that it counts the tiles between the first and the
 //! last row of results that reads them, which is never too few.
 
-use super::bands::{Slot, Task, task};
+use super::bands::{Task, task};
 use super::grid::volume;
 use super::group::{Group, Role};
 use super::needs::Motion;
 use super::order::Order;
 use super::readers::{Division, each};
+use super::reuse::buffers;
 use crate::index::Interval;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -40,14 +41,27 @@ const WALKED: u128 = 4096;
 /// The peak of a request that `threads` workers run.
 pub fn peak(division: &Division, threads: usize) -> Peak {
     let tasks = division.tiles();
-    let scratch = division.groups.iter().map(|group| scratch(division, group)).max().unwrap_or(0);
     let workers = u64::try_from(tasks.min(threads as u128)).unwrap_or(1);
     let (tiles, tile_bytes) = match division.groups.len() {
         1 => (workers, 0),
         _ if tasks <= WALKED => walked(division, threads),
         _ => counted(division, threads),
     };
-    Peak { tiles, tile_bytes, scratch_bytes: scratch.saturating_mul(workers) }
+    Peak { tiles, tile_bytes, scratch_bytes: scratch_of_all(division, workers) }
+}
+
+/// What workers hold besides tiles when each does the task that holds most; a group has no more workers than tasks.
+fn scratch_of_all(division: &Division, workers: u64) -> u64 {
+    let each = division.groups.iter().map(|group| (scratch(division, group), group.grid.count()));
+    let mut each: Vec<(u64, u128)> = each.collect();
+    each.sort_unstable_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+    let (mut left, mut total) = (u128::from(workers), 0u64);
+    for (bytes, tasks) in each {
+        let own = tasks.min(left);
+        total = total.saturating_add(bytes.saturating_mul(own as u64));
+        left -= own;
+    }
+    total
 }
 
 /// Walks through the order; a task ends when as many later ones have begun as there are other workers.
@@ -195,13 +209,8 @@ fn corners(group: &Group) -> Vec<Vec<i64>> {
 
 /// Bytes that a task holds besides the tiles it reads.
 pub fn held_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
-    let bytes =
-        |slot: &Slot, element: u64| (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element);
-    let members = group.members.iter().zip(&task.slots).filter_map(|(member, slot)| {
-        let held = member.role != Role::Resident;
-        let element = division.stages.tensor(member.tensor).element.bytes();
-        slot.as_ref().filter(|_| held).map(|slot| bytes(slot, element))
+    let own = task.steps.as_ref().map_or(0, |(_, slot)| {
+        (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element_bytes(division, group))
     });
-    let own = task.steps.as_ref().map_or(0, |(_, slot)| bytes(slot, element_bytes(division, group)));
-    members.fold(own, u64::saturating_add)
+    buffers(&division.stages, group, task).total().saturating_add(own)
 }

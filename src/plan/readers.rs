@@ -11,6 +11,7 @@ use super::needs::Motion;
 use super::stages::Stages;
 use crate::access::footprint::Region;
 use crate::index::Interval;
+pub use crate::index::walk::each;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -65,20 +66,6 @@ impl Division {
             each(&numbers.collect::<Region>(), |tile| tiles.push((other, tile.to_vec())));
         }
         tiles
-    }
-}
-
-/// Every point of a box, the last coordinate fastest.
-pub fn each(ranges: &[Interval], mut visit: impl FnMut(&[i64])) {
-    if ranges.iter().any(|range| range.is_empty()) {
-        return;
-    }
-    let mut at: Vec<i64> = ranges.iter().map(|range| range.first()).collect();
-    loop {
-        visit(&at);
-        let Some(dim) = (0..at.len()).rev().find(|dim| at[*dim] < ranges[*dim].last()) else { return };
-        at[dim] += 1;
-        at[dim + 1..].iter_mut().zip(&ranges[dim + 1..]).for_each(|(at, range)| *at = range.first());
     }
 }
 

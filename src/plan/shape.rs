@@ -12,6 +12,7 @@ use super::group::Request;
 use super::recurrence::recurrence;
 use super::stages::Stages;
 use crate::access::footprint::Region;
+use crate::graph::Recurrence;
 use crate::graph::body::TensorId;
 
 /// Elements of a tile, about.
@@ -20,6 +21,8 @@ const TILE: i64 = 1 << 19;
 const ROW: i64 = 2048;
 /// Dimensions up to this length are not cut.
 const SHORT: i64 = 16;
+/// Bytes of the steps of a recurrence that are held at once, about.
+const STEPS: u64 = 256 << 20;
 /// Elements of a band, about.
 const BAND: i64 = 1 << 13;
 
@@ -49,7 +52,7 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         shape[skip..].iter_mut().zip(tile).for_each(|(own, size)| *own = (*size).max(1));
     }
     if let Some(recurrence) = recurrence(stages, target) {
-        shape[recurrence.dim] = i64::MAX / 4;
+        shape = whole_steps(region, recurrence, tensor.element.bytes());
     }
     let asked = target == request.target;
     let origin =
@@ -63,6 +66,22 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         }
     });
     Grid::new(region.clone(), origin, shape)
+}
+
+/// Steps of a recurrence are made whole, by all workers together: tiles of their own would begin at the first step
+/// each, and compute again what their neighbours do. Only what is very large is cut, into few.
+fn whole_steps(region: &Region, recurrence: &Recurrence, element: u64) -> Vec<i64> {
+    let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
+    let others = || (0..region.len()).filter(|dim| *dim != recurrence.dim);
+    let held = (recurrence.reach as u64 + 1).next_power_of_two().saturating_mul(element);
+    let mut shape: Vec<i64> = (0..region.len()).map(len).collect();
+    let bytes = |shape: &[i64]| others().fold(held, |bytes, dim| bytes.saturating_mul(shape[dim] as u64));
+    while bytes(&shape) > STEPS
+        && let Some(longest) = others().max_by_key(|dim| shape[*dim]).filter(|dim| shape[*dim] >= 2 * ROW)
+    {
+        shape[longest] = (shape[longest] + 1) / 2;
+    }
+    (0..region.len()).map(|dim| if shape[dim] == len(dim) { i64::MAX / 4 } else { shape[dim] }).collect()
 }
 
 fn default_shape(region: &Region, threads: usize) -> Vec<i64> {

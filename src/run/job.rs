@@ -15,7 +15,7 @@ use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::io::Array;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs the reads of one compiled script; made once per program, so it may keep kernels between reads.
@@ -27,10 +27,13 @@ pub trait Backend: Send + Sync {
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>>;
 }
 
-/// A read that is ready to run, any number of times; each run starts with nothing stored.
+/// A read that is ready to run, any number of times.
 pub trait Planned: Send + Sync {
     /// What is known before the run.
     fn plan(&self) -> &Plan;
+
+    /// The same as text: groups, order, who reads what last, the peak.
+    fn text(&self) -> String;
 
     /// Computes the elements and hands them to `sink`; the times in the result are the caller's to fill in.
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats>;
@@ -67,7 +70,7 @@ impl Default for Limits {
 /// The data outside of a script. What a read needs of it has been checked to be there, with its declared type and shape.
 #[derive(Clone, Default)]
 pub struct World {
-    /// Grows whenever anything here changes.
+    /// Grows whenever inputs or host functions change.
     pub generation: u64,
     /// The data of inputs, by tensor; the first element is the domain's lowest corner.
     pub inputs: BTreeMap<TensorId, Arc<Array>>,
@@ -75,6 +78,8 @@ pub struct World {
     pub hosts: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
     /// Done after the `set` items of the script, in this order.
     pub writes: Vec<Write>,
+    /// How many writes there were, those that later ones made needless included.
+    pub written: u64,
 }
 
 impl std::fmt::Debug for World {
@@ -92,6 +97,8 @@ pub struct Write {
     pub target: Arc<View>,
     /// One for every element of the view.
     pub data: Arc<Array>,
+    /// Later writes have higher numbers; the first one has 1.
+    pub number: u64,
 }
 
 /// A function of the host program that an `extern` body names.
@@ -203,16 +210,31 @@ pub fn cancelled() -> Box<Diagnostic> {
     Box::new(Diagnostic::new(Code::E1006, "the run was cancelled"))
 }
 
-/// Spans of work on threads, with a clock from outside.
+/// What happens in runs, on threads, with a clock from outside.
 pub struct Trace {
     clock: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// Whether everything that happens to a tile is recorded, or only that it is computed.
+    detailed: bool,
     events: Mutex<Vec<Event>>,
 }
 
-/// One span of work.
+/// What happens to a tile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// It is computed.
+    Compute,
+    /// A task reads it, or a read finds it in the store.
+    Reuse,
+    /// Its memory is given back, or it is handed on.
+    Free,
+}
+
+/// Something that happened, in a span of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What was done, such as `smooth [0, 3]`.
+    /// What it was.
+    pub what: What,
+    /// To which tile, such as `smooth [0, 3]`.
     pub name: String,
     /// Number of the worker, from 0.
     pub worker: usize,
@@ -220,12 +242,21 @@ pub struct Event {
     pub start: u64,
     /// Microseconds that it took.
     pub duration: u64,
+    /// Tiles that live then; the one that is computed counts.
+    pub live: u64,
 }
 
 impl Trace {
     /// A trace whose `clock` gives microseconds since it began.
     pub fn new(clock: impl Fn() -> u64 + Send + Sync + 'static) -> Trace {
-        Trace { clock: Box::new(clock), events: Mutex::default() }
+        Trace { clock: Box::new(clock), detailed: false, events: Mutex::default() }
+    }
+
+    /// A trace of everything, whose time is the number of looks at its clock: the same for every run on one worker.
+    pub fn detailed() -> Trace {
+        let looks = AtomicU64::new(0);
+        let clock = move || looks.fetch_add(1, Ordering::Relaxed);
+        Trace { detailed: true, ..Trace::new(clock) }
     }
 
     /// Microseconds since the trace began.
@@ -233,11 +264,35 @@ impl Trace {
         (self.clock)()
     }
 
-    /// Records that `worker` did `name` from `start` until now.
-    pub fn record(&self, name: String, worker: usize, start: u64) {
+    /// Records that `worker` computed `name` from `start` until now; `live` tiles were there.
+    pub fn record(&self, name: String, worker: usize, start: u64, live: u64) {
         let duration = self.now().saturating_sub(start);
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
-        events.push(Event { name, worker, start, duration });
+        self.add(Event { what: What::Compute, name, worker, start, duration, live });
+    }
+
+    /// Records something that takes no time, if anybody wants to know.
+    pub fn note(&self, what: What, name: impl FnOnce() -> String, live: u64) {
+        if self.detailed {
+            let start = self.now();
+            self.add(Event { what, name: name(), worker: 0, start, duration: 0, live });
+        }
+    }
+
+    fn add(&self, event: Event) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+    }
+
+    /// One line per event, without times.
+    pub fn text(&self) -> String {
+        let line = |event: &Event| {
+            let what = match event.what {
+                What::Compute => "compute",
+                What::Reuse => "reuse",
+                What::Free => "free",
+            };
+            format!("{what:<8}{}, {} live\n", event.name, event.live)
+        };
+        self.events().iter().map(line).collect()
     }
 
     /// Everything recorded so far, by start.

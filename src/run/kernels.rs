@@ -4,6 +4,7 @@ use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::TensorId;
 use crate::jit::{self, JitOptions, Module};
 use crate::loops::lower::{Lowered, lower};
+use crate::loops::work::steps;
 use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,26 +29,28 @@ pub struct Pace {
 
 /// What one call may take, about.
 const CALL: Duration = Duration::from_millis(5);
-/// Elements of the first call, before anything is known.
+/// Elements of the first call, before anything is known, at the most.
 const FIRST_CALL: u64 = 512;
-
-impl Default for Pace {
-    fn default() -> Self {
-        Pace { elements: AtomicU64::new(FIRST_CALL) }
-    }
-}
+/// Steps of loops in the first call, about.
+const FIRST_STEPS: u64 = 1 << 20;
 
 impl Pace {
+    /// For code in which an element takes that many steps of loops.
+    fn new(steps: u64) -> Self {
+        Pace { elements: AtomicU64::new((FIRST_STEPS / steps.max(1)).clamp(1, FIRST_CALL)) }
+    }
+
     /// Elements that one call may compute.
     pub fn elements(&self) -> u64 {
         self.elements.load(Ordering::Relaxed)
     }
 
     /// Calls, and takes note of how long it took.
-    pub fn timed(&self, elements: u128, call: impl FnOnce()) {
+    pub fn timed<T>(&self, elements: u128, call: impl FnOnce() -> T) -> T {
         let start = Instant::now();
-        call();
+        let called = call();
         self.took(elements, start.elapsed());
+        called
     }
 
     fn took(&self, elements: u128, time: Duration) {
@@ -87,7 +90,8 @@ fn compile(stages: &Stages, id: TensorId) -> Result<Kernel> {
         let name = quoted(&stages.tensor(id).name);
         Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
     })?;
-    Ok(Kernel { lowered, module, pace: Pace::default() })
+    let pace = Pace::new(steps(&lowered.kernel));
+    Ok(Kernel { lowered, module, pace })
 }
 
 #[cfg(test)]
@@ -96,7 +100,8 @@ mod tests {
 
     #[test]
     fn a_call_may_compute_what_takes_five_milliseconds() {
-        let pace = Pace::default();
+        let pace = Pace::new(1);
+        assert_eq!((pace.elements(), Pace::new(1 << 30).elements()), (512, 1));
         for (elements, micros, expect) in [(1000, 1000, 5000), (1, 1_000_000, 1), (1 << 50, 0, 1 << 40)] {
             pace.took(elements, Duration::from_micros(micros));
             assert_eq!(pace.elements(), expect);

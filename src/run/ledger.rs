@@ -75,6 +75,11 @@ impl Ledger {
         self.elements[id.index()].fetch_add(elements as u64, Relaxed);
     }
 
+    /// Tiles that live now.
+    pub fn live(&self) -> u64 {
+        self.tiles.load(Relaxed)
+    }
+
     /// Whether nothing is held.
     pub fn is_empty(&self) -> bool {
         self.bytes.load(Relaxed) == 0 && self.tiles.load(Relaxed) == 0

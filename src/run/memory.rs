@@ -11,9 +11,11 @@
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::index::Interval;
+use crate::index::walk::rows;
 use crate::jit::Module;
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicBool;
 
 /// Bytes that one task owns.
 #[derive(Clone, Debug, Default)]
@@ -75,8 +77,9 @@ pub struct Memory<'m> {
     kind: PhantomData<&'m [u8]>,
 }
 
-// SAFETY: the plan gives every element of what is written to one task, and a task runs on one thread; whoever reads an
-// element waits until the task that wrote it is done, through the lock of the schedule.
+// SAFETY: the plan gives every element of what is written to one task, and a task runs on one thread, or gives every
+// element to one of its workers; whoever reads an element waits until it is written, through the lock of the schedule or
+// the gate between the steps of a recurrence.
 unsafe impl Send for Memory<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Memory<'_> {}
@@ -150,8 +153,16 @@ impl<'m> Place<'m> {
     }
 }
 
-/// Runs a kernel over a box: the sources in order, then what it writes.
-pub fn call(module: &Module, lowered: &Lowered, region: &[Interval], windows: &[i64], places: &[Place<'_>]) {
+/// Runs a kernel over a box: the sources in order, then what it writes. False if it was cancelled, and then what it
+/// wrote means nothing.
+pub fn call(
+    module: &Module,
+    lowered: &Lowered,
+    region: &[Interval],
+    windows: &[i64],
+    places: &[Place<'_>],
+    cancel: &AtomicBool,
+) -> bool {
     places.iter().for_each(Place::check);
     let written = places.last().expect("a kernel writes");
     assert!(written.holds(region), "{region:?} of {:?}", written.layout);
@@ -160,19 +171,7 @@ pub fn call(module: &Module, lowered: &Lowered, region: &[Interval], windows: &[
     let pointers: Vec<*mut u8> = places.iter().map(|place| place.memory.start).collect();
     // SAFETY: a kernel reads and writes inside the boxes of its buffers, which lie inside their memory, as checked; the
     // task that calls owns the elements that are written, and those that are read are complete.
-    unsafe { module.call(0, &args, &pointers) }
-}
-
-/// The starts of the rows of a box.
-fn rows(region: &[Interval], mut each: impl FnMut(&[i64])) {
-    let mut at: Vec<i64> = region.iter().map(|range| range.first()).collect();
-    let outer = region.len().saturating_sub(1);
-    loop {
-        each(&at);
-        let Some(dim) = (0..outer).rev().find(|dim| at[*dim] < region[*dim].last()) else { return };
-        at[dim] += 1;
-        at[dim + 1..].iter_mut().zip(&region[dim + 1..]).for_each(|(at, range)| *at = range.first());
-    }
+    unsafe { module.call_until(0, &args, &pointers, cancel) }
 }
 
 /// Copies a box from one place to another.

@@ -4,7 +4,8 @@
 //! blur[0:2, 0:3]   ->   element (0, 0), element (0, 1), …   each by definition
 //! ```
 //!
-//! It has no tiles, so its numbers are trivial: the result counts as one tile, and what it remembers is not counted.
+//! It has no tiles, so its numbers are trivial: the result counts as one tile, of which it holds what it hands on at a
+//! time, and what it remembers is not counted.
 
 use super::job::{Backend, Control, HostCall, Job, Planned, Sink, World, array_type, call_host};
 use super::stats::{Bytes, Plan, Stats, Tiles, Windows};
@@ -15,7 +16,8 @@ use crate::graph::scalar::Scalar;
 use crate::graph::types::Element;
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::Interval;
-use crate::interp::{Host, Interp, STACK_BYTES, WindowCall, product};
+use crate::index::walk::points;
+use crate::interp::{Host, Interp, STACK_BYTES, WindowCall};
 use crate::io::{Array, scalar_at, store_scalar};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -43,7 +45,7 @@ impl Backend for Reference {
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
         let elements = elements_of(&job)?;
-        let bytes_peak = elements.saturating_mul(job.view.element.bytes());
+        let bytes_peak = elements.min(PORTION as u64) * job.view.element.bytes();
         let plan = Plan { tiles: 1, live_peak: 1, bytes_peak, recompute_factor: 1.0, ..Plan::default() };
         Ok(Box::new(Interpreted { program: self.program.clone(), job, plan, elements }))
     }
@@ -74,6 +76,10 @@ impl Planned for Interpreted {
         &self.plan
     }
 
+    fn text(&self) -> String {
+        format!("{}: {} elements, one by one\n", self.job.view.name, self.elements)
+    }
+
     /// Runs on a thread of its own, which has the stack that chains of tensors need.
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
         std::thread::scope(|scope| {
@@ -96,7 +102,7 @@ impl Interpreted {
         let start = control.trace.map(|trace| trace.now());
         let computed = self.compute(&outside, sink);
         if let (Some(trace), Some(start)) = (control.trace, start) {
-            trace.record(self.job.view.name.to_string(), 0, start);
+            trace.record(self.job.view.name.to_string(), 0, start, 1);
         }
         match computed {
             Ok(windows) => Ok(self.stats(windows)),
@@ -114,7 +120,7 @@ impl Interpreted {
         }
         let dims: Vec<Interval> = view.domain().dims().iter().map(|dim| dim.interval).collect();
         let (mut buffer, mut done) = (Vec::new(), 0);
-        for coords in product(&dims) {
+        for coords in points(&dims) {
             let value = interp.view_element(view, &coords);
             let value = value.map_err(|why| format!("{} at {coords:?}: {why}", quoted(&view.name)))?;
             store_scalar(view.element, value, &mut buffer);
@@ -132,10 +138,11 @@ impl Interpreted {
 
     fn stats(&self, windows: Vec<(Arc<str>, Windows)>) -> Stats {
         let bytes = self.plan.bytes_peak;
+        let output = self.elements.saturating_mul(self.job.view.element.bytes());
         Stats {
             windows,
             tiles: Tiles { computed: 1, freed: 1, live_peak: 1, live_peak_planned: 1, live_end: 0 },
-            bytes: Bytes { peak: bytes, peak_planned: bytes, output: bytes },
+            bytes: Bytes { peak: bytes, peak_planned: bytes, output },
             threads: 1,
             engine: "interp",
             elements: self.elements,

@@ -7,11 +7,13 @@
 //! No worker runs further ahead of the oldest running task than there are workers, so that what is held at once is
 //! what the plan says. A task only waits for tasks before it in the order, so some worker always has work.
 
+use super::job::What;
 use super::memory::{Buffer, Place};
 use super::work::{Scratch, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::order::{Order, Step};
+use crate::plan::readers::TileId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -51,7 +53,7 @@ struct State {
 }
 
 struct Shared {
-    group: usize,
+    id: TileId,
     /// There once it is complete.
     tile: Option<Arc<Tile>>,
     /// Tasks that have yet to read it.
@@ -91,16 +93,27 @@ impl Schedule<'_> {
             if scratch.0 != step.tile.0 {
                 scratch = (step.tile.0, Scratch::default());
             }
-            let start = self.work.control.trace.map(|trace| trace.now());
+            let start = self.work.control.trace.map(|trace| (trace.now(), self.work.ledger.live() + 1));
             let done = self.step(&step, &mut scratch.1);
-            if let (Some(trace), Some(start)) = (self.work.control.trace, start) {
-                let target = self.work.division.groups[step.tile.0].target;
-                let name = &self.work.division.stages.tensor(target).name;
-                trace.record(format!("{name} {:?}", step.tile.1), worker, start);
+            if let (Some(trace), Some((start, live))) = (self.work.control.trace, start) {
+                trace.record(self.name(&step.tile), worker, start, live);
             }
             if let Err(why) = done {
                 return self.fail(why);
             }
+        }
+    }
+
+    /// A tile as traces call it.
+    fn name(&self, (group, number): &TileId) -> String {
+        let target = self.work.division.groups[*group].target;
+        format!("{} {number:?}", self.work.division.stages.tensor(target).name)
+    }
+
+    /// Tells that something happened to a tile.
+    fn note(&self, what: What, tile: &TileId) {
+        if let Some(trace) = self.work.control.trace {
+            trace.note(what, || self.name(tile), self.work.ledger.live());
         }
     }
 
@@ -136,7 +149,7 @@ impl Schedule<'_> {
         let bytes = if self.is_result(step) { 0 } else { volume(&region) as u64 * element };
         self.work.ledger.make_tile(bytes);
         if !self.is_result(step) {
-            let shared = Shared { group: step.tile.0, tile: None, readers: step.readers.max(1), bytes };
+            let shared = Shared { id: step.tile.clone(), tile: None, readers: step.readers.max(1), bytes };
             self.lock().tiles.insert(step.number, shared);
         }
         let Some(tiles) = self.sources(step) else { return Ok(()) };
@@ -169,7 +182,8 @@ impl Schedule<'_> {
         let mut tiles: BTreeMap<usize, Vec<Arc<Tile>>> = BTreeMap::new();
         for source in &step.sources {
             let shared = &state.tiles[source];
-            tiles.entry(shared.group).or_default().extend(shared.tile.clone());
+            self.note(What::Reuse, &shared.id);
+            tiles.entry(shared.id.0).or_default().extend(shared.tile.clone());
         }
         Some(tiles)
     }
@@ -178,7 +192,10 @@ impl Schedule<'_> {
     fn done(&self, step: &Step, tile: Option<Arc<Tile>>) {
         let mut state = self.lock();
         match tile {
-            None => self.work.ledger.free_tile(0),
+            None => {
+                self.work.ledger.free_tile(0);
+                self.note(What::Free, &step.tile);
+            }
             Some(tile) => {
                 if let Some(shared) = state.tiles.get_mut(&step.number) {
                     shared.tile = Some(tile);
@@ -190,6 +207,7 @@ impl Schedule<'_> {
             shared.readers = shared.readers.saturating_sub(1);
             if shared.readers == 0 {
                 self.work.ledger.free_tile(shared.bytes);
+                self.note(What::Free, &shared.id);
                 state.tiles.remove(source);
             }
         }

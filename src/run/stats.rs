@@ -25,19 +25,21 @@ pub struct Plan {
     pub recompute_factor: f64,
     /// Kernels that are compiled.
     pub kernels: u64,
-    /// Rings of rows inside groups.
+    /// Rings of rows and steps inside groups.
     pub rings: Vec<Ring>,
     /// More lines for people: halos, groups and the like.
     pub notes: Vec<String>,
 }
 
-/// Rows of a tensor that a group keeps.
+/// Rows or steps of a tensor that a group keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ring {
     /// Whose rows.
     pub tensor: Arc<str>,
     /// How many.
     pub rows: u64,
+    /// `rows`, or `steps` of a recurrence.
+    pub what: &'static str,
     /// Bytes of all of them.
     pub bytes: u64,
 }
@@ -72,6 +74,17 @@ pub struct Stats {
     pub elements: u64,
     /// Elements computed, those computed again included, per tensor and hidden stage; empty where none are counted.
     pub computed: Vec<(Arc<str>, u64)>,
+    /// Results kept between reads.
+    pub store: Store,
+}
+
+/// The store of results, after a read; it is not part of what the run holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Store {
+    /// Bytes that it holds.
+    pub bytes: u64,
+    /// Elements of the result that were there and were not computed.
+    pub reused: u64,
 }
 
 /// Wall-clock time.
@@ -137,6 +150,7 @@ impl Stats {
             "engine": self.engine,
             "vector_bits": self.vector_bits,
             "elements": self.elements,
+            "store": {"bytes": self.store.bytes, "reused": self.store.reused},
             "computed": self.computed.iter().map(|(name, count)| (name.to_string(), json!(count))).collect::<Map<_, _>>(),
         })
     }
@@ -161,6 +175,8 @@ impl Stats {
         self.engine = other.engine;
         self.vector_bits = self.vector_bits.max(other.vector_bits);
         self.elements += other.elements;
+        self.store.bytes = self.store.bytes.max(other.store.bytes);
+        self.store.reused += other.store.reused;
         for (name, count) in &other.computed {
             add_count(&mut self.computed, name, *count);
         }

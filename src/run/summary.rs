@@ -124,10 +124,7 @@ fn recompute(division: &Division, middles: &[Task]) -> f64 {
             .as_ref()
             .map_or_else(|| volume(&task.tile) as f64, |(steps, _)| volume(&steps.hull()) as f64);
         made += own * tasks;
-        let all = volume(&division.boxes[&group.target]) as f64;
-        needed += task.steps.as_ref().map_or(all, |(steps, _)| {
-            all * steps.range.len().unwrap_or(1) as f64 / volume(&task.tile[steps.dim..=steps.dim]) as f64
-        });
+        needed += volume(&work_box(&division.stages, group.target, &division.boxes[&group.target])) as f64;
         for (member, slot) in group.members.iter().zip(&task.slots) {
             if let (Role::Compute, Some(slot)) = (member.role, slot) {
                 made += volume(&slot.region) as f64 * tasks;
@@ -142,14 +139,14 @@ fn rings(division: &Division) -> Vec<Ring> {
     let mut rings = Vec::new();
     for group in &division.groups {
         let task = middle(division, group);
-        let own = task.steps.iter().map(|(_, slot)| (group.target, slot));
+        let own = task.steps.iter().map(|(_, slot)| (group.target, slot, "steps"));
         let members = group.members.iter().zip(&task.slots);
-        let members = members.filter_map(|(member, slot)| Some((member.tensor, slot.as_ref()?)));
-        for (id, slot) in own.chain(members) {
+        let members = members.filter_map(|(member, slot)| Some((member.tensor, slot.as_ref()?, "rows")));
+        for (id, slot, what) in own.chain(members) {
             let Some(ring) = slot.ring else { continue };
             let tensor = division.stages.tensor(id);
             let bytes = slot.elements() as u64 * tensor.element.bytes();
-            rings.push(Ring { tensor: tensor.name.clone(), rows: ring.rows as u64, bytes });
+            rings.push(Ring { tensor: tensor.name.clone(), rows: ring.rows as u64, what, bytes });
         }
     }
     rings

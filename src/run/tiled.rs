@@ -4,62 +4,53 @@
 //! smooth[0:512, 0:512]   ->   groups, tiles, order, peak   ->   kernels on workers   ->   row-major bytes
 //! ```
 //!
-//! A result that fits is one piece; a larger one is made and handed on in slabs of rows.
+//! [`reading`](super::reading) runs what is planned here.
 
-use super::job::{Backend, Control, Job, Limits, Planned, Sink, World};
+use super::job::{Backend, Control, Job, Limits, Planned, World};
+use super::kept::cut;
 use super::kernels::{Kernel, Kernels};
-use super::ledger::{Counts, Ledger};
+use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place};
+use super::reading::Reading;
 use super::schedule;
-use super::slabs::Cutting;
-use super::stats::{Bytes, Plan, Stats, Tiles};
-use super::summary;
 use super::vars::Vars;
-use super::work::Work;
+use super::work::{Stepped, Work};
 use crate::access::footprint::Region;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
-use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::graph::view::View;
-use crate::index::{Interval, OutputMap};
+use crate::graph::{Set, TensorKind};
 use crate::interp::{Target, follow};
 use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::inline::inline_sparse;
-use crate::plan::peak::peak;
 use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
 use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-
-/// Bytes of a slab, at the most.
-const SLAB: u64 = 64 << 20;
-/// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
-const PIECE: u64 = 1 << 30;
 
 /// The compiled engine for one program.
 pub struct Tiled {
     shared: Arc<Common>,
 }
 
-struct Common {
+pub(super) struct Common {
     program: Arc<Program>,
     stages: Arc<Stages>,
-    kernels: Kernels,
+    pub(super) kernels: Kernels,
     /// The same with reads apart that move differently, where that makes a difference, by the tensor that is read.
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
-    /// What `set` items and the host wrote, by generation of the world.
-    vars: Mutex<Option<(u64, Arc<Vars>)>>,
+    /// What `set` items and the host wrote, by generation of the world and number of the last write.
+    vars: Mutex<Option<(u64, u64, Arc<Vars>)>>,
 }
 
 /// Stages and their code.
-struct Variant {
+pub(super) struct Variant {
     stages: Arc<Stages>,
-    kernels: Kernels,
+    pub(super) kernels: Kernels,
 }
 
 impl Tiled {
@@ -86,37 +77,17 @@ impl Backend for Tiled {
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
         let asked = self.shared.best(&job.view, &job.limits)?;
-        let bytes = volume(&asked.region).saturating_mul(job.view.element.bytes().into());
-        let Ok(bytes) = u64::try_from(bytes) else {
-            let name = quoted(&job.view.name);
-            return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
-        };
-        let division = asked.divide(&asked.region, &job.limits)?;
-        let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
-        let cutting = (!whole).then(|| Cutting::new(&asked.region, job.view.element.bytes(), SLAB));
-        let first = match &cutting {
-            None => None,
-            Some(cutting) => Some(asked.divide(&cutting.first(), &job.limits)?),
-        };
-        let one = first.as_ref().unwrap_or(&division);
-        let held = peak(one, job.limits.threads);
-        let tiles = match &cutting {
-            None => one.tiles(),
-            Some(cutting) => cutting.total(one.tiles(), asked.divide(&cutting.last(), &job.limits)?.tiles()),
-        };
-        let largest = cutting.as_ref().map_or(bytes, |cutting| cutting.largest());
-        let plan = summary::plan(&division, one, tiles, held, largest);
-        Ok(Box::new(Reading { common: self.shared.clone(), job, asked, division, cutting, plan, bytes }))
+        Ok(Box::new(Reading::new(self.shared.clone(), job, asked)?))
     }
 }
 
 /// What a view asks for: a box of a stage.
-struct Asked {
-    stages: Arc<Stages>,
-    target: TensorId,
-    region: Region,
+pub(super) struct Asked {
+    pub(super) stages: Arc<Stages>,
+    pub(super) target: TensorId,
+    pub(super) region: Region,
     /// The stages that it is of, if they are not the plain ones.
-    apart: Option<Arc<Variant>>,
+    pub(super) apart: Option<Arc<Variant>>,
 }
 
 impl Asked {
@@ -175,7 +146,8 @@ impl Asked {
         }
     }
 
-    fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
+    /// Who computes what of a box of it.
+    pub(super) fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
         let request = self.request(region, limits);
         let boxes = needed_boxes(&self.stages, &request).map_err(failed)?;
         let groups = groups(&self.stages, &request, &boxes);
@@ -226,52 +198,64 @@ impl Common {
         Asked { stages: Arc::new(stages), target, region, apart: None }
     }
 
-    /// What was written into variables, by the script and the host.
-    fn vars(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Arc<Vars>> {
-        let sets = &self.program.graph.sets;
-        if sets.is_empty() && world.writes.is_empty() {
+    /// What was written into variables, by the script and the host; what is known of it is only added to.
+    pub(super) fn vars(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Arc<Vars>> {
+        if self.program.graph.sets.is_empty() && world.writes.is_empty() {
             return Ok(Arc::default());
         }
         let mut known = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((generation, vars)) = &*known
-            && *generation == world.generation
-        {
-            return Ok(vars.clone());
+        let current = known.take().filter(|(generation, ..)| *generation == world.generation);
+        let (_, last, mut vars) = match current {
+            Some(current) => current,
+            None => (world.generation, 0, Arc::new(self.sets(world, control, limits)?)),
+        };
+        for write in world.writes.iter().filter(|write| write.number > last) {
+            self.write(Arc::make_mut(&mut vars), &write.target, &write.data.data, control)?;
         }
+        let last = world.writes.last().map_or(last, |write| write.number);
+        *known = Some((world.generation, last, vars.clone()));
+        Ok(vars)
+    }
+
+    /// What the `set` items of the script write.
+    fn sets(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Vars> {
         let mut vars = Vars::default();
-        for set in sets {
-            let element = set.target.element;
-            let domain = set.target.domain().clone();
-            let region = domain.dims().iter().map(|dim| dim.interval).collect();
-            let (stages, target) =
-                self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
-            let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
-            let bytes = volume(&asked.region).saturating_mul(element.bytes().into());
-            if limits.memory.is_some_and(|limit| bytes > limit.into()) {
-                let name = quoted(&set.target.name);
-                let limit = limits.memory.unwrap_or_default();
-                let message = format!("this `set` of {name} writes {bytes} bytes, but the limit is {limit}");
-                return Diagnostic::new(Code::E1005, message)
-                    .at(set.span, "")
-                    .help("write less, or raise `--memory`")
-                    .err();
-            }
-            let mut buffer = Buffer::new(bytes)?;
-            let data = &mut buffer.bytes_mut()[..bytes as usize];
+        for set in &self.program.graph.sets {
+            let mut buffer = Buffer::new(self.room_for(set, limits)?)?;
+            let (element, domain) = (set.target.element, set.target.domain().clone());
+            let region: Region = set.target.intervals();
+            let bytes = volume(&region) as usize * element.bytes() as usize;
+            let data = &mut buffer.bytes_mut()[..bytes];
             if !data.is_empty() {
+                let (stages, target) =
+                    self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
+                let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
-                self.compute(&self.kernels, &division, world, seen, control, limits, &ledger, data, &|_| {})?;
+                let kernels = &self.kernels;
+                let scene = Scene { kernels, world, vars: seen, control, limits, ledger: &ledger };
+                scene.compute(&division, data, &|_| {})?;
             }
             self.write(&mut vars, &set.target, data, control)?;
         }
-        for write in &world.writes {
-            self.write(&mut vars, &write.target, &write.data.data, control)?;
-        }
-        let vars = Arc::new(vars);
-        *known = Some((world.generation, vars.clone()));
         Ok(vars)
+    }
+
+    /// Bytes that a `set` writes, which have to be there at once.
+    fn room_for(&self, set: &Set, limits: &Limits) -> Result<u128> {
+        let bytes = volume(&set.target.intervals()).saturating_mul(set.target.element.bytes().into());
+        match limits.memory {
+            Some(limit) if bytes > limit.into() => {
+                let name = quoted(&set.target.name);
+                let message = format!("this `set` of {name} writes {bytes} bytes, but the limit is {limit}");
+                Diagnostic::new(Code::E1005, message)
+                    .at(set.span, "")
+                    .help("write less, or raise `--memory`")
+                    .err()
+            }
+            Some(_) | None => Ok(bytes),
+        }
     }
 
     /// Writes elements through a view.
@@ -298,27 +282,45 @@ impl Common {
         });
         failed.map_or(Ok(()), Err)
     }
+}
 
-    /// Computes a request into memory.
-    #[expect(clippy::too_many_arguments, reason = "all that a run sees")]
-    fn compute(
+/// What runs see besides what they compute.
+pub(super) struct Scene<'r> {
+    pub(super) kernels: &'r Kernels,
+    pub(super) world: &'r World,
+    pub(super) vars: &'r Vars,
+    pub(super) control: &'r Control<'r>,
+    pub(super) limits: &'r Limits,
+    pub(super) ledger: &'r Ledger,
+}
+
+impl Scene<'_> {
+    /// Computes a request into memory that has room for exactly it.
+    pub(super) fn compute(
         &self,
-        kernels: &Kernels,
         division: &Division,
-        world: &World,
-        vars: &Vars,
-        control: &Control<'_>,
-        limits: &Limits,
-        ledger: &Ledger,
         data: &mut [u8],
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<()> {
-        let kernels = compiled(kernels, division)?;
         let last = division.groups.last().expect("a request has a group");
         let element = division.stages.tensor(last.target).element.bytes() as usize;
-        let work = Work { division, kernels: &kernels, world, vars, control, ledger };
         let out = Place::dense(Memory::of_mut(data), &last.grid.region, element);
-        schedule::run(&work, &out, limits.threads.max(1), progress)
+        self.compute_into(division, &out, None, progress)
+    }
+
+    /// Computes a request into a place, and tells of steps that are there.
+    pub(super) fn compute_into(
+        &self,
+        division: &Division,
+        out: &Place<'_>,
+        stepped: Option<&Stepped<'_>>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<()> {
+        let kernels = compiled(self.kernels, division)?;
+        let Scene { world, vars, control, ledger, .. } = self;
+        let threads = self.limits.threads.max(1);
+        let work = Work { division, kernels: &kernels, world, vars, control, ledger, threads, stepped };
+        schedule::run(&work, out, threads, progress)
     }
 }
 
@@ -336,153 +338,4 @@ fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, A
         }
     }
     Ok(kernels)
-}
-
-/// The box of its tensor that a view shows, if it does nothing but cut, move and drop dimensions.
-fn cut(view: &View) -> Option<Region> {
-    let map = view.as_transform()?;
-    let domain = map.domain().dims();
-    let mut next = 0;
-    let mut region = Vec::new();
-    for output in map.outputs() {
-        let OutputMap::Affine(affine) = output else { return None };
-        match affine.terms() {
-            [] => region.push(Interval::point(affine.offset()).ok()?),
-            [term] if term.stride == 1 && term.dim == next => {
-                region.push(domain[next].interval.shift(affine.offset()).ok()?);
-                next += 1;
-            }
-            _ => return None,
-        }
-    }
-    (next == domain.len()).then_some(region)
-}
-
-/// A read that is ready to run.
-struct Reading {
-    common: Arc<Common>,
-    job: Job,
-    asked: Asked,
-    division: Division,
-    /// How a large result is made in slabs.
-    cutting: Option<Cutting>,
-    plan: Plan,
-    bytes: u64,
-}
-
-impl Planned for Reading {
-    fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
-        let element = self.job.view.element.bytes();
-        let total = self.bytes / element;
-        let vars = self.common.vars(&self.job.world, control, &self.job.limits)?;
-        let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
-        let done = AtomicU64::new(0);
-        let progress = |more: u64| {
-            let now = done.fetch_add(more, Ordering::Relaxed) + more;
-            (control.progress)(now, total);
-        };
-        let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
-        let compute = |division: &Division, data: &mut [u8]| {
-            let world = &self.job.world;
-            self.common.compute(
-                kernels,
-                division,
-                world,
-                &vars,
-                control,
-                &self.job.limits,
-                &ledger,
-                data,
-                &progress,
-            )
-        };
-        let inputs = summary::inputs(&self.division);
-        ledger.hold(inputs);
-        let memory = sink.memory();
-        let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
-        let done = match memory {
-            _ if total == 0 => Ok(()),
-            Some(memory) => {
-                ledger.hold(self.bytes);
-                let done = compute(&self.division, memory);
-                ledger.release(self.bytes);
-                done
-            }
-            None => self.stream(sink, &ledger, &compute),
-        };
-        ledger.release(inputs);
-        debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
-        done?;
-        Ok(self.stats(&ledger.counts(), planned))
-    }
-}
-
-impl Reading {
-    /// Tiles and bytes at the peak, as planned.
-    fn planned(&self) -> (u64, u64) {
-        (self.plan.live_peak, self.plan.bytes_peak)
-    }
-
-    /// The same where the result goes to memory that is there: a large one is made in one piece, too.
-    fn in_memory(&self) -> (u64, u64) {
-        if self.cutting.is_none() {
-            return self.planned();
-        }
-        let held = peak(&self.division, self.job.limits.threads);
-        let inputs = summary::inputs(&self.division);
-        (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
-    }
-
-    /// Hands the result on in one piece, or slab by slab.
-    fn stream(
-        &self,
-        sink: &mut dyn Sink,
-        ledger: &Ledger,
-        compute: &dyn Fn(&Division, &mut [u8]) -> Result<()>,
-    ) -> Result<()> {
-        let Some(cutting) = &self.cutting else {
-            let mut buffer = Buffer::new(self.bytes.into())?;
-            ledger.hold(self.bytes);
-            let data = &mut buffer.bytes_mut()[..self.bytes as usize];
-            let done = compute(&self.division, data).and_then(|()| sink.write(data));
-            ledger.release(self.bytes);
-            return done;
-        };
-        let mut buffer = Buffer::default();
-        for region in cutting.slabs() {
-            let bytes = volume(&region) as u64 * cutting.element;
-            buffer.resize(bytes.into())?;
-            let division = self.asked.divide(&region, &self.job.limits)?;
-            ledger.hold(bytes);
-            let data = &mut buffer.bytes_mut()[..bytes as usize];
-            let done = compute(&division, data).and_then(|()| sink.write(data));
-            ledger.release(bytes);
-            done?;
-        }
-        Ok(())
-    }
-
-    fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {
-        Stats {
-            windows: self.plan.windows.clone(),
-            tiles: Tiles {
-                computed: counts.made,
-                freed: counts.freed,
-                live_peak: counts.tiles_peak,
-                live_peak_planned: tiles,
-                live_end: counts.made - counts.freed,
-            },
-            bytes: Bytes { peak: counts.bytes_peak, peak_planned: bytes, output: self.bytes },
-            threads: self.job.limits.threads as u64,
-            engine: "jit",
-            vector_bits: 128,
-            elements: self.bytes / self.job.view.element.bytes(),
-            computed: summary::computed(&self.asked.stages, &counts.elements),
-            ..Stats::default()
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! One task, done: members brought up to date band by band, then the target.
 
-use super::job::{Control, HostCall, World, call_host};
+use super::job::{Control, HostCall, World, call_host, cancelled};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place, call, copy, fill, meet};
@@ -18,7 +18,9 @@ use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role};
 use crate::plan::peak::held_bytes;
 use crate::plan::readers::{Division, each};
+use crate::plan::reuse::buffers;
 use crate::seeded::{self, Bug};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -36,7 +38,14 @@ pub struct Work<'r> {
     pub control: &'r Control<'r>,
     /// What is held.
     pub ledger: &'r Ledger,
+    /// Workers that may share a task.
+    pub threads: usize,
+    /// Told when a step of a recurrence is in the result, before a later one is.
+    pub stepped: Option<&'r Stepped<'r>>,
 }
+
+/// Told about the box of a step.
+pub type Stepped<'r> = dyn Fn(&Region) -> Result<()> + Sync + 'r;
 
 /// Elements that tasks share once they are complete.
 #[derive(Debug)]
@@ -54,17 +63,19 @@ pub struct Scratch {
 }
 
 /// Where the members of a task lie.
-struct Held<'m> {
+pub(super) struct Held<'m> {
     places: Vec<Option<Place<'m>>>,
     /// Members that lie in one tile, which is read where it is.
     in_tile: Vec<bool>,
-    own: Option<Place<'m>>,
+    /// The steps of a recurrence.
+    pub(super) own: Option<Place<'m>>,
     /// For sources of which nothing is needed.
     nothing: Memory<'m>,
 }
 
 impl Slot {
-    fn layout(&self) -> BufferBox {
+    /// Where its elements lie in its memory.
+    pub(super) fn layout(&self) -> BufferBox {
         let shape = self.shape();
         let mut pitch = 1;
         let mut dims: Vec<BufferDim> = Vec::with_capacity(shape.len());
@@ -93,9 +104,11 @@ impl<'r> Work<'r> {
         let task = task(&self.division.stages, listed, &self.division.boxes, tile);
         let bytes = held_bytes(self.division, listed, &task);
         self.ledger.hold(bytes);
-        let done = match self.division.stages.hosts.contains_key(&listed.target) {
-            true => self.host_task(listed, number, &task, tiles, scratch, out),
-            false => self.bands(listed, &task, tiles, scratch, out),
+        let host = self.division.stages.hosts.contains_key(&listed.target);
+        let done = match &task.steps {
+            _ if host => self.host_task(listed, number, &task, tiles, scratch, out),
+            Some(_) => self.steps(listed, &task, tiles, scratch, out),
+            None => self.bands(listed, &task, tiles, scratch, out),
         };
         self.ledger.release(bytes);
         done
@@ -114,21 +127,13 @@ impl<'r> Work<'r> {
         for band in Bands::new(&self.division.stages, group, task) {
             self.control.check()?;
             self.members(group, &band, tiles, &held)?;
-            match (&task.steps, &held.own) {
-                (Some(_), Some(own)) => {
-                    self.stage(group, group.target, &band.target, &held, own)?;
-                    if let Some(part) = meet(&band.target, &task.tile) {
-                        copy(own, out, &part);
-                    }
-                }
-                _ => self.stage(group, group.target, &band.target, &held, out)?,
-            }
+            self.stage(group, group.target, &band.target, &held, out)?;
         }
         Ok(())
     }
 
     /// Memory for every member of a task.
-    fn held<'m>(
+    pub(super) fn held<'m>(
         &self,
         group: &Group,
         task: &Task,
@@ -140,34 +145,37 @@ impl<'r> Work<'r> {
         'r: 'm,
     {
         let stages = &self.division.stages;
-        scratch.buffers.resize_with(group.members.len() + 1, Buffer::default);
-        let mut buffers = scratch.buffers.iter_mut();
-        let mut place = |slot: &Slot, id: TensorId| -> Result<Place<'m>> {
-            let bytes = stages.tensor(id).element.bytes() as usize;
-            let buffer = buffers.next().expect("one for each member");
-            buffer.resize(slot.elements().saturating_mul(bytes as u128))?;
-            Ok(Place { memory: buffer.memory_mut(), layout: slot.layout(), bytes })
+        let bytes = |id: TensorId| stages.tensor(id).element.bytes() as usize;
+        let tile = |at: usize| match (group.members[at].role, &task.slots[at]) {
+            (Role::Gather(other), Some(slot)) => whole(tiles.get(&other), &slot.region),
+            _ => None,
         };
-        let own = task.steps.as_ref().map(|(_, slot)| place(slot, group.target)).transpose()?;
-        let places = group.members.iter().zip(&task.slots).map(|(member, slot)| {
-            let Some(slot) = slot else { return Ok(None) };
-            Ok(Some(match member.role {
-                Role::Resident => self.resident(member.tensor),
-                Role::Gather(other) => match whole(tiles.get(&other), &slot.region) {
-                    Some(tile) => {
-                        let bytes = stages.tensor(member.tensor).element.bytes() as usize;
-                        Place::dense(tile.buffer.memory(), &tile.region, bytes)
-                    }
-                    None => place(slot, member.tensor)?,
-                },
-                Role::Compute | Role::Fill => place(slot, member.tensor)?,
-            }))
+        let buffers = buffers(stages, group, task);
+        scratch.buffers.resize_with(buffers.count() + 1, Buffer::default);
+        let steps = buffers.count();
+        for (buffer, memory) in scratch.buffers[..steps].iter_mut().enumerate() {
+            memory.resize(buffers.bytes(buffer, |at| tile(at).is_none()))?;
+        }
+        if let Some((_, slot)) = &task.steps {
+            scratch.buffers[steps].resize(slot.elements().saturating_mul(bytes(group.target) as u128))?;
+        }
+        let memory: Vec<Memory<'m>> = scratch.buffers.iter_mut().map(Buffer::memory_mut).collect();
+        let place = |slot: &Slot, buffer: usize, id: TensorId| Place {
+            memory: memory[buffer],
+            layout: slot.layout(),
+            bytes: bytes(id),
+        };
+        let own = task.steps.as_ref().map(|(_, slot)| place(slot, steps, group.target));
+        let places = group.members.iter().enumerate().map(|(at, member)| {
+            let slot = task.slots[at].as_ref()?;
+            Some(match (tile(at), buffers.of[at]) {
+                (Some(tile), _) => Place::dense(tile.buffer.memory(), &tile.region, bytes(member.tensor)),
+                (None, Some(buffer)) => place(slot, buffer, member.tensor),
+                (None, None) => self.resident(member.tensor),
+            })
         });
-        let places = places.collect::<Result<Vec<_>>>()?;
-        let in_tile = group.members.iter().zip(&task.slots).map(|(member, slot)| match (member.role, slot) {
-            (Role::Gather(other), Some(slot)) => whole(tiles.get(&other), &slot.region).is_some(),
-            _ => false,
-        });
+        let places = places.collect();
+        let in_tile = (0..group.members.len()).map(|at| tile(at).is_some());
         Ok(Held { places, in_tile: in_tile.collect(), own, nothing })
     }
 
@@ -178,7 +186,8 @@ impl<'r> Work<'r> {
         Place::dense(Memory::of(&array.data), &region, tensor.element.bytes() as usize)
     }
 
-    fn members(
+    /// Brings members up to what a band needs.
+    pub(super) fn members(
         &self,
         group: &Group,
         band: &Band,
@@ -203,7 +212,7 @@ impl<'r> Work<'r> {
     }
 
     /// Computes a box of a stage, in parts that take so little time that a run can be stopped soon.
-    fn stage(
+    pub(super) fn stage(
         &self,
         group: &Group,
         id: TensorId,
@@ -218,12 +227,15 @@ impl<'r> Work<'r> {
         places.push(out.clone());
         for part in Cutting::new(region, 1, kernel.pace.elements()).slabs() {
             self.control.check()?;
-            kernel.pace.timed(volume(&part), || match &self.division.stages.tensor(id).kind {
+            let whole = kernel.pace.timed(volume(&part), || match &self.division.stages.tensor(id).kind {
                 TensorKind::Windowed(windowed) => self.windows(id, windowed, &part, kernel, &places),
                 TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-                    call(&kernel.module, &kernel.lowered, &part, &[], &places);
+                    call(&kernel.module, &kernel.lowered, &part, &[], &places, &self.control.cancel)
                 }
             });
+            if !whole {
+                return Err(cancelled());
+            }
         }
         Ok(())
     }
@@ -242,7 +254,7 @@ impl<'r> Work<'r> {
         })
     }
 
-    /// Blends every window that meets a box, in the order of their numbers.
+    /// Blends every window that meets a box, in the order of their numbers; false if that was cancelled.
     fn windows(
         &self,
         id: TensorId,
@@ -250,7 +262,7 @@ impl<'r> Work<'r> {
         region: &Region,
         kernel: &Kernel,
         places: &[Place<'_>],
-    ) {
+    ) -> bool {
         let tensor = self.division.stages.tensor(id);
         let out = places.last().expect("a kernel writes");
         let mut init = element_bytes(tensor.element, windowed.blend.init);
@@ -258,13 +270,17 @@ impl<'r> Work<'r> {
             init.fill(0);
         }
         fill(out, region, &init);
-        let Ok(numbers) = windows(tensor, windowed, region) else { return };
+        let Ok(numbers) = windows(tensor, windowed, region) else { return true };
+        let whole = Cell::new(true);
         let blend = |number: &[i64]| {
             let ranges =
                 windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
             let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return };
-            if let Some(part) = meet(&covered, region) {
-                call(&kernel.module, &kernel.lowered, &part, number, places);
+            if let Some(part) = meet(&covered, region)
+                && whole.get()
+            {
+                let cancel = &self.control.cancel;
+                whole.set(call(&kernel.module, &kernel.lowered, &part, number, places, cancel));
             }
         };
         let backwards = match windowed.blend.kind {
@@ -282,6 +298,7 @@ impl<'r> Work<'r> {
         } else {
             each(&numbers, blend);
         }
+        whole.get()
     }
 
     /// Calls a host function for one window.

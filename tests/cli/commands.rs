@@ -51,6 +51,36 @@ fn emit_honours_settings_and_refuses_what_needs_a_run() {
 }
 
 #[test]
+fn plans_and_traces_are_stages_of_a_read() {
+    let folder = Folder::with("blur.itp", BLUR);
+    let plan = folder.itp(&["emit", "blur.itp", "--stage", "plan", "--read", "blur[0:8, 0:8]"]);
+    assert!(plan.ends(0).stdout.starts_with("# blur[0:8, 0:8]\ng0 blur: 0..8, 0..8\n"), "{}", plan.stdout);
+    assert!(plan.stdout.ends_with(" bytes of one worker\n"), "{}", plan.stdout);
+    // The file of the input is not there, and no plan needs it.
+    folder.itp(&["plan", "blur.itp", "--read", "blur[0:8, 0:8]"]).ends(0).prints("8×8 f32");
+    folder.itp(&["emit", "blur.itp", "--stage", "plan"]).ends(0).prints("# blur.png\n");
+    let trace = ["emit", "blur.itp", "--stage", "trace", "--read", "blur[0:8, 0:8]"];
+    folder.itp(&trace).ends(1).tells("error[E1002]");
+    folder.write("ramp.itp", "tensor ramp: f32[y: inf, x: inf] = y + x");
+    let trace = folder.itp(&["emit", "ramp.itp", "--stage", "trace", "--read", "ramp[0:2, 0:2]"]);
+    assert_eq!(
+        trace.ends(0).stdout,
+        "# ramp[0:2, 0:2]\ncompute ramp [0, 0], 1 live\nfree    ramp [0, 0], 0 live\n"
+    );
+    let huge = ["emit", "ramp.itp", "--stage", "trace", "--read", "ramp[0:900000, 0:900000]"];
+    folder.itp(&huge).ends(1).tells("is too long");
+}
+
+#[test]
+fn commands_that_come_later_say_so() {
+    let folder = Folder::new();
+    for command in ["repl", "serve", "stream"] {
+        let ran = folder.itp(&[command, "a.itp", "--port", "1"]);
+        ran.ends(1).tells(&format!("error[E0903]: `itp {command}` is not there yet"));
+    }
+}
+
+#[test]
 fn graph_prints_dot_and_writes_pictures() {
     let folder = Folder::with("blur.itp", BLUR);
     assert_snapshot!(folder.itp(&["graph", "blur.itp"]).transcript());

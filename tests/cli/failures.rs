@@ -53,9 +53,35 @@ fn outputs_that_cannot_be_written_are_told_before_the_run() {
         .tells("error[E0003]: `none/x.npy` cannot be written: there is no folder `none`");
     folder.write("folder.npy/a", "");
     out("folder.npy").ends(1).tells("`folder.npy` is a folder");
-    out("x.zarr").ends(1).tells("zarr arrays are not supported");
+    out("x.zarr").ends(1).tells("zarr arrays are not supported yet");
     let ran = folder.itp(&["run", "ramp.itp", "--read", "ramp[0:2, 0:2]", "--stats-json", "none/s.json"]);
     ran.ends(1).tells("error[E0003]: cannot write `none/s.json`");
+}
+
+#[test]
+fn outputs_that_cannot_be_written_are_found_before_anything_is_computed() {
+    // The first output would take for ever.
+    let slow = |second: &str| {
+        format!(
+            "tensor a: f32[y: inf, x: inf] = sum(k in 0..1000000000000) f32(k) * x
+             output \"a.npy\" = a[0:9, 0:9]  output {second}"
+        )
+    };
+    let folder = Folder::with("folder.itp", &slow("\"none/b.npy\" = a[0:4, 0:4]"));
+    folder.itp(&["run", "folder.itp"]).ends(1).tells("there is no folder `none`");
+    for (option, told) in
+        [("chunk [2, 2]", "`chunk` is for zarr arrays"), ("codec gzip", "`codec` is for zarr arrays")]
+    {
+        folder.write("option.itp", slow(&format!("\"b.tif\" = a[0:4, 0:4] {option}")));
+        for command in ["check", "run"] {
+            folder.itp(&[command, "option.itp"]).ends(1).tells("error[E0803]").tells(told);
+        }
+    }
+    folder.write("zarr.itp", slow("\"b.zarr\" = a[0:4, 0:4] chunk [2, 2]"));
+    for command in ["check", "run"] {
+        folder.itp(&[command, "zarr.itp"]).ends(1).tells("error[E0903]: zarr arrays cannot be written yet");
+    }
+    assert_eq!(folder.files(), ["folder.itp", "option.itp", "zarr.itp"]);
 }
 
 #[cfg(unix)]
@@ -72,25 +98,31 @@ fn a_read_only_output_stays() {
 
 /// A limit on the size of files fails a write in the middle, as a full disk does.
 #[cfg(unix)]
+fn with_small_files(folder: &Folder, args: &str) -> Ran {
+    let line = format!("trap '' XFSZ; ulimit -f 8; exec '{}' {args}", env!("CARGO_BIN_EXE_itp"));
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.args(["-c", &line]).current_dir(folder.path(".")).output().expect("the shell runs");
+    Ran::new(&args.split(' ').collect::<Vec<_>>(), output)
+}
+
+#[cfg(unix)]
 #[test]
 fn an_output_that_fails_in_the_middle_leaves_the_old_one() {
     let folder = Folder::with("ramp.itp", RAMP);
     folder.write("ramp.npy", "old");
-    let line = format!("trap '' XFSZ; ulimit -f 8; exec '{}' run ramp.itp", env!("CARGO_BIN_EXE_itp"));
-    let mut shell = std::process::Command::new("sh");
-    let output = shell.args(["-c", &line]).current_dir(folder.path(".")).output().expect("the shell runs");
-    let ran = Ran::new(&["run", "ramp.itp"], output);
+    let ran = with_small_files(&folder, "run ramp.itp");
     ran.ends(1).tells("error[E0003]: `ramp.npy` cannot be written: file too large");
     assert_eq!(folder.read("ramp.npy"), "old");
     assert_eq!(folder.files(), ["ramp.itp", "ramp.npy"]);
 }
 
+#[cfg(unix)]
 #[test]
 fn a_later_failure_keeps_earlier_outputs() {
-    let script = format!("{RAMP}output \"none/b.npy\" = ramp[0:1, 0:1]\n");
-    let folder = Folder::with("two.itp", &script);
-    folder.itp(&["run", "two.itp", "--stats-json", "s.json"]).ends(1).tells("there is no folder `none`");
-    assert_eq!(folder.files(), ["ramp.npy", "two.itp"]);
+    let folder = Folder::with("two.itp", &format!("output \"a.npy\" = ramp[0:1, 0:1]\n{RAMP}"));
+    let ran = with_small_files(&folder, "run two.itp --stats-json s.json");
+    ran.ends(1).tells("`ramp.npy` cannot be written: file too large");
+    assert_eq!(folder.files(), ["a.npy", "two.itp"]);
 }
 
 /// Starts a run that would take hours, sends a signal twice once it writes, as wrappers do, and gives what came of it
@@ -129,4 +161,38 @@ fn ctrl_c_ends_a_run_soon_and_leaves_no_file() {
         assert_eq!(folder.files(), ["slow.itp", "slow.npy"]);
         assert_eq!(folder.read("slow.npy"), "old");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_ctrl_c_ends_at_once() {
+    use std::io::Read;
+    let folder = Folder::with("ramp.itp", "tensor ramp: f32[y: inf, x: inf] = y + x");
+    let args = [
+        "emit",
+        "ramp.itp",
+        "--stage",
+        "trace",
+        "--read",
+        "ramp[0:100, 0:100]",
+        "--tile",
+        "1,1",
+        "--threads",
+        "1",
+    ];
+    let mut child = folder.command(&args).stdout(Stdio::piped()).spawn().expect("the binary runs");
+    // It prints more than a pipe holds, and nobody reads the rest: it waits for ever, cancelled or not.
+    let mut out = child.stdout.take().expect("it is piped");
+    out.read_exact(&mut [0]).expect("it prints");
+    let interrupt = || {
+        let killed = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(killed.expect("kill runs").success());
+        std::thread::sleep(Duration::from_millis(400));
+    };
+    interrupt();
+    interrupt();
+    let start = Instant::now();
+    let ended = child.wait().expect("it ends");
+    assert!(ended.code() == Some(130) && start.elapsed() < Duration::from_secs(5), "{ended:?}");
+    drop(out);
 }

@@ -37,8 +37,8 @@ fn commands_that_do_not_exist_yet_are_not_listed() {
     let help = Folder::new().itp(&["--help"]).stdout;
     for command in ["repl", "serve", "stream", "lsp"] {
         assert!(!help.contains(command), "{command}");
-        Folder::new().itp(&[command]).ends(2).tells("unrecognized subcommand");
     }
+    Folder::new().itp(&["lsp"]).ends(2).tells("unrecognized subcommand");
 }
 
 #[test]

@@ -25,7 +25,10 @@ impl Compiled {
     }
 
     fn engine(&self, case: &Case) -> Result<Engine, String> {
-        let mut builder = Engine::builder().kind(Kind::Jit).threads(self.threads).memory(1 << 30);
+        // Some keep results, so that a read in parts, or after another, is put together from what is there.
+        let store = if self.threads > 1 && self.tile.is_some() { 1 << 20 } else { 0 };
+        let mut builder =
+            Engine::builder().kind(Kind::Jit).threads(self.threads).memory(1 << 30).store(store);
         if let Some(tile) = &self.tile {
             builder = builder.tile(tile.iter().copied());
         }

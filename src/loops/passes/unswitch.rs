@@ -44,7 +44,8 @@ fn unswitched(kernel: &mut Kernel, block: Block) -> Block {
 /// The loop, inside of the choice that its body makes alike in every step.
 fn chosen_outside(kernel: &mut Kernel, looped: For) -> Statement {
     let condition = if looped.carried.is_empty() { steady_condition(&looped.body) } else { None };
-    let Some(condition) = condition.filter(|_| kernel.values.len() + 2 * size(&looped.body) <= LARGEST) else {
+    let Some(condition) = condition.filter(|_| kernel.values.len() + 2 * size(&looped.body) <= LARGEST)
+    else {
         return Statement::For(Box::new(looped));
     };
     let arm = |kernel: &mut Kernel, outcome: bool| {

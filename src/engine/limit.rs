@@ -1,0 +1,86 @@
+//! How much memory a read may take, and what would fit if it takes more.
+//!
+//! ```text
+//! `m` needs 41943040 bytes at its peak, but the limit is 16777216
+//!   = help: use `--threads 1`, which needs 12582912 bytes; or read less, or raise `--memory`
+//! ```
+
+use crate::diagnostic::{Code, Diagnostic, quoted};
+use crate::index::{Domain, Interval, Transform};
+use crate::run::job::{Backend, Job, Limits};
+use std::sync::Arc;
+
+/// Reads that take less than this are not held against the memory of the machine.
+const SMALL: u64 = 64 << 20;
+
+/// The bytes that a read may take at its peak: what the host says, else most of what the machine has left.
+pub(super) fn memory_limit(limits: &Limits, peak: u64) -> Option<u64> {
+    limits.memory.or_else(|| if peak < SMALL { None } else { Some(available()? / 5 * 4) })
+}
+
+/// Bytes that the machine could give, if it tells.
+fn available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The error for a read that takes more than it may.
+pub(super) fn too_large(backend: &dyn Backend, job: &Job, peak: u64, limit: u64) -> Diagnostic {
+    let name = quoted(&job.view.name);
+    let message = format!("{name} needs {peak} bytes at its peak, but the limit is {limit}");
+    let help = match fitting(backend, job, limit) {
+        Some(fits) => format!("use {fits}; or read less, or raise `--memory`"),
+        None => match fitting_rows(backend, job, limit) {
+            Some(rows) => format!("read {rows}, or raise `--memory`"),
+            None => "read less, or raise `--memory`".to_owned(),
+        },
+    };
+    Diagnostic::new(Code::E1005, message).help(help)
+}
+
+/// What a job needs at its peak.
+fn peak(backend: &dyn Backend, job: Job) -> Option<u64> {
+    Some(backend.plan(job).ok()?.plan().bytes_peak)
+}
+
+/// Fewer threads or smaller tiles with which the same read fits.
+fn fitting(backend: &dyn Backend, job: &Job, limit: u64) -> Option<String> {
+    let ways = [
+        (None, "`--threads 1`"),
+        (Some(128), "`--threads 1 --tile 128,128`"),
+        (Some(32), "`--threads 1 --tile 32,32`"),
+    ];
+    ways.into_iter().find_map(|(side, words)| {
+        let tile = side.map(|side| vec![side, side]).or_else(|| job.limits.tile.clone());
+        let limits = Limits { threads: 1, tile, ..job.limits.clone() };
+        let peak = peak(backend, Job { limits, ..job.clone() })?;
+        (peak <= limit).then(|| format!("{words}, which needs {peak} bytes"))
+    })
+}
+
+/// How much of its longest dimension can be read at a time.
+fn fitting_rows(backend: &dyn Backend, job: &Job, limit: u64) -> Option<String> {
+    let dims = job.view.domain().dims();
+    let len = |dim: usize| dims[dim].interval.len().unwrap_or(0);
+    let dim = (0..dims.len()).rev().max_by_key(|dim| len(*dim))?;
+    let mut rows = len(dim) / 2;
+    while rows > 0 {
+        let view = job.view.mapped(|map| {
+            let mut dims = map.domain().dims().to_vec();
+            let first = dims[dim].interval.first();
+            dims[dim] = dims[dim].with_interval(Interval::sized(first, rows)?);
+            Transform::new(Domain::new(dims)?, map.outputs().to_vec())
+        });
+        let view = Arc::new(view.ok()?);
+        if peak(backend, Job { view, ..job.clone() }).is_some_and(|peak| peak <= limit) {
+            let name = match dims[dim].label.as_str() {
+                "" => format!("dimension {dim}"),
+                label => quoted(label),
+            };
+            return Some(format!("at most {rows} of {name} at a time"));
+        }
+        rows /= 2;
+    }
+    None
+}

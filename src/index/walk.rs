@@ -1,0 +1,76 @@
+//! A box -> its points, one after the other, the last coordinate fastest.
+//!
+//! ```text
+//! [0..2, 5..7]   ->   (0, 5), (0, 6), (1, 5), (1, 6)
+//! ```
+
+use super::Interval;
+
+/// Visits every point of a box.
+pub fn each(ranges: &[Interval], mut visit: impl FnMut(&[i64])) {
+    let Some(mut at) = start(ranges) else { return };
+    loop {
+        visit(&at);
+        if !step(&mut at, ranges) {
+            return;
+        }
+    }
+}
+
+/// Visits the first point of every row of a box.
+pub fn rows(ranges: &[Interval], visit: impl FnMut(&[i64])) {
+    let mut starts = ranges.to_vec();
+    if let Some(last) = starts.last_mut().filter(|last| !last.is_empty()) {
+        *last = Interval::trusted(last.first(), last.first());
+    }
+    each(&starts, visit);
+}
+
+/// Every point of a box, as a list that is made while it is used.
+pub fn points(ranges: &[Interval]) -> impl Iterator<Item = Vec<i64>> + use<> {
+    let ranges = ranges.to_vec();
+    let mut next = start(&ranges);
+    std::iter::from_fn(move || {
+        let point = next.clone()?;
+        next = next.take().and_then(|mut at| step(&mut at, &ranges).then_some(at));
+        Some(point)
+    })
+}
+
+fn start(ranges: &[Interval]) -> Option<Vec<i64>> {
+    let empty = ranges.iter().any(|range| range.is_empty());
+    (!empty).then(|| ranges.iter().map(|range| range.first()).collect())
+}
+
+/// Goes to the next point, if there is one.
+fn step(at: &mut [i64], ranges: &[Interval]) -> bool {
+    let Some(dim) = (0..at.len()).rev().find(|dim| at[*dim] < ranges[*dim].last()) else { return false };
+    at[dim] += 1;
+    at[dim + 1..].iter_mut().zip(&ranges[dim + 1..]).for_each(|(at, range)| *at = range.first());
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(ranges: &[(i64, i64)], all: &[&[i64]], firsts: &[&[i64]]) {
+        let ranges: Vec<Interval> = ranges.iter().map(|(lo, hi)| Interval::trusted(*lo, hi - 1)).collect();
+        let (mut visited, mut starts) = (Vec::new(), Vec::new());
+        each(&ranges, |at| visited.push(at.to_vec()));
+        rows(&ranges, |at| starts.push(at.to_vec()));
+        assert_eq!(visited, all);
+        assert_eq!(points(&ranges).collect::<Vec<_>>(), all);
+        assert_eq!(starts, firsts);
+    }
+
+    #[test]
+    fn points_come_in_row_major_order() {
+        check(&[], &[&[]], &[&[]]);
+        check(&[(3, 3)], &[], &[]);
+        check(&[(0, 2), (4, 4)], &[], &[]);
+        check(&[(-1, 1)], &[&[-1], &[0]], &[&[-1]]);
+        check(&[(0, 2), (5, 7)], &[&[0, 5], &[0, 6], &[1, 5], &[1, 6]], &[&[0, 5], &[1, 5]]);
+    }
+}

@@ -1,0 +1,251 @@
+//! A read of the compiled engine that is planned: it knows its pieces, and runs.
+//!
+//! ```text
+//! u8[0:100000, 0:100000]   ->   671 rows at a time: each slab is a run of its own
+//! heat[0:500, 0:4000, 0:4000]   ->   a step at a time: one run, which hands on each step
+//! ```
+//!
+//! A result that fits is one piece, and one that goes to memory always is.
+
+use super::job::{Control, Job, Planned, Sink};
+use super::ledger::{Counts, Ledger};
+use super::memory::{Buffer, Place, copy};
+use super::slabs::Cutting;
+use super::stats::{Bytes, Plan, Stats, Tiles};
+use super::summary;
+use super::tiled::{Asked, Common, Scene};
+use crate::access::footprint::Region;
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::plan::bands::{Ring, Slot};
+use crate::plan::grid::volume;
+use crate::plan::peak::peak;
+use crate::plan::print::print;
+use crate::plan::readers::Division;
+use crate::plan::recurrence::recurrence;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of a slab, at the most.
+const SLAB: u64 = 64 << 20;
+/// Bytes of a result that is made in one piece although it is large, because slabs would compute shared tiles again.
+const PIECE: u64 = 1 << 30;
+
+/// A read that is ready to run.
+pub(super) struct Reading {
+    common: Arc<Common>,
+    job: Job,
+    asked: Asked,
+    division: Division,
+    pieces: Pieces,
+    plan: Plan,
+    bytes: u64,
+}
+
+impl Planned for Reading {
+    fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn text(&self) -> String {
+        let (threads, name) = (self.job.limits.threads, &self.job.view.name);
+        let slab = match &self.pieces {
+            Pieces::Slabs(cutting) => self.asked.divide(&cutting.first(), &self.job.limits).ok(),
+            Pieces::One | Pieces::Steps(_) => None,
+        };
+        match slab {
+            Some(slab) => format!("{name}: in slabs, of which this is the first\n{}", print(&slab, threads)),
+            None => print(&self.division, threads),
+        }
+    }
+
+    fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
+        let total = self.bytes / self.job.view.element.bytes();
+        let limits = &self.job.limits;
+        let vars = self.common.vars(&self.job.world, control, limits)?;
+        let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
+        let done = AtomicU64::new(0);
+        let progress = |more: u64| {
+            let now = done.fetch_add(more, Ordering::Relaxed) + more;
+            (control.progress)(now, total);
+        };
+        let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
+        let scene = Scene { kernels, world: &self.job.world, vars: &vars, control, limits, ledger: &ledger };
+        let inputs = summary::inputs(&self.division);
+        ledger.hold(inputs);
+        let memory = sink.memory();
+        let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
+        let done = match memory {
+            _ if total == 0 => Ok(()),
+            Some(memory) => {
+                ledger.hold(self.bytes);
+                let done = scene.compute(&self.division, memory, &progress);
+                ledger.release(self.bytes);
+                done
+            }
+            None => match &self.pieces {
+                Pieces::One => self.in_one(sink, &scene, &progress),
+                Pieces::Slabs(cutting) => self.in_slabs(cutting, sink, &scene, &progress),
+                Pieces::Steps(slot) => self.in_steps(slot, sink, &scene, &progress),
+            },
+        };
+        ledger.release(inputs);
+        debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
+        done?;
+        Ok(self.stats(&ledger.counts(), planned))
+    }
+}
+
+/// How a result is handed on.
+enum Pieces {
+    /// All at once.
+    One,
+    /// Slabs of rows that are planned and made one after the other.
+    Slabs(Cutting),
+    /// Step by step of a recurrence, whose last steps lie in this.
+    Steps(Slot),
+}
+
+/// Bytes of one step.
+fn step_bytes(slot: &Slot, element: u64) -> u64 {
+    volume(&slot.region[1..]).min(u64::MAX.into()) as u64 * element
+}
+
+impl Reading {
+    /// Plans a read.
+    pub(super) fn new(common: Arc<Common>, job: Job, asked: Asked) -> Result<Reading> {
+        let element = job.view.element.bytes();
+        let bytes = volume(&asked.region).saturating_mul(element.into());
+        let Ok(bytes) = u64::try_from(bytes) else {
+            let name = quoted(&job.view.name);
+            return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
+        };
+        let division = asked.divide(&asked.region, &job.limits)?;
+        let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
+        let pieces = match steps(&division, element) {
+            _ if whole => Pieces::One,
+            Some(slot) => Pieces::Steps(slot),
+            None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
+        };
+        let threads = job.limits.threads;
+        let plan = match &pieces {
+            Pieces::One => {
+                summary::plan(&division, &division, division.tiles(), peak(&division, threads), bytes)
+            }
+            Pieces::Steps(slot) => {
+                let held = peak(&division, threads);
+                summary::plan(&division, &division, division.tiles(), held, 2 * step_bytes(slot, element))
+            }
+            Pieces::Slabs(cutting) => {
+                let first = asked.divide(&cutting.first(), &job.limits)?;
+                let last = asked.divide(&cutting.last(), &job.limits)?;
+                let (held, tiles) = (peak(&first, threads), cutting.total(first.tiles(), last.tiles()));
+                summary::plan(&division, &first, tiles, held, cutting.largest())
+            }
+        };
+        Ok(Reading { common, job, asked, division, pieces, plan, bytes })
+    }
+
+    /// Tiles and bytes at the peak, as planned.
+    fn planned(&self) -> (u64, u64) {
+        (self.plan.live_peak, self.plan.bytes_peak)
+    }
+
+    /// The same where the result goes to memory that is there: a large one is made in one piece, too.
+    fn in_memory(&self) -> (u64, u64) {
+        match self.pieces {
+            Pieces::One => return self.planned(),
+            Pieces::Slabs(_) | Pieces::Steps(_) => {}
+        }
+        let held = peak(&self.division, self.job.limits.threads);
+        let inputs = summary::inputs(&self.division);
+        (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
+    }
+
+    /// Hands the result on in one piece.
+    fn in_one(&self, sink: &mut dyn Sink, scene: &Scene<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+        let mut buffer = Buffer::new(self.bytes.into())?;
+        scene.ledger.hold(self.bytes);
+        let data = &mut buffer.bytes_mut()[..self.bytes as usize];
+        let done = scene.compute(&self.division, data, progress).and_then(|()| sink.write(data));
+        scene.ledger.release(self.bytes);
+        done
+    }
+
+    /// Hands the result on slab by slab.
+    fn in_slabs(
+        &self,
+        cutting: &Cutting,
+        sink: &mut dyn Sink,
+        scene: &Scene<'_>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<()> {
+        let mut buffer = Buffer::default();
+        for region in cutting.slabs() {
+            let bytes = volume(&region) as u64 * cutting.element;
+            buffer.resize(bytes.into())?;
+            let division = self.asked.divide(&region, &self.job.limits)?;
+            scene.ledger.hold(bytes);
+            let data = &mut buffer.bytes_mut()[..bytes as usize];
+            let done = scene.compute(&division, data, progress).and_then(|()| sink.write(data));
+            scene.ledger.release(bytes);
+            done?;
+        }
+        Ok(())
+    }
+
+    /// Hands the result of a recurrence on step by step, each as soon as it is there.
+    fn in_steps(
+        &self,
+        slot: &Slot,
+        sink: &mut dyn Sink,
+        scene: &Scene<'_>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<()> {
+        let element = self.job.view.element.bytes();
+        let (mut ring, mut plane) = (Buffer::new(slot.elements() * u128::from(element))?, Buffer::default());
+        let step = step_bytes(slot, element);
+        plane.resize(step.into())?;
+        scene.ledger.hold(2 * step);
+        let out = Place { memory: ring.memory_mut(), layout: slot.layout(), bytes: element as usize };
+        let sink = Mutex::new((sink, plane));
+        let hand_on = |region: &Region| {
+            let (sink, plane) = &mut *sink.lock().unwrap_or_else(PoisonError::into_inner);
+            copy(&out, &Place::dense(plane.memory_mut(), region, out.bytes), region);
+            sink.write(&plane.bytes_mut()[..step as usize])
+        };
+        let done = scene.compute_into(&self.division, &out, Some(&hand_on), progress);
+        scene.ledger.release(2 * step);
+        done
+    }
+
+    fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {
+        Stats {
+            windows: self.plan.windows.clone(),
+            tiles: Tiles {
+                computed: counts.made,
+                freed: counts.freed,
+                live_peak: counts.tiles_peak,
+                live_peak_planned: tiles,
+                live_end: counts.made - counts.freed,
+            },
+            bytes: Bytes { peak: counts.bytes_peak, peak_planned: bytes, output: self.bytes },
+            threads: self.job.limits.threads as u64,
+            engine: "jit",
+            vector_bits: 128,
+            elements: self.bytes / self.job.view.element.bytes(),
+            computed: summary::computed(&self.asked.stages, &counts.elements),
+            ..Stats::default()
+        }
+    }
+}
+
+/// Where the last steps of a result lie that is a recurrence with its steps outermost, made in one go.
+fn steps(division: &Division, element: u64) -> Option<Slot> {
+    let group = division.groups.last()?;
+    let outermost = recurrence(&division.stages, group.target)?.dim == 0;
+    let region = group.grid.region.clone();
+    let ring = Some(Ring { dim: 0, rows: 1 }).filter(|_| region.len() > 1);
+    let slot = Slot { region, ring };
+    let fits = ring.is_some() && step_bytes(&slot, element) <= PIECE;
+    (outermost && fits && group.grid.count() == 1).then_some(slot)
+}

@@ -1,0 +1,219 @@
+//! A recurrence, step by step: workers share each step of a task, and wait for each other before the next.
+//!
+//! ```text
+//! step 7: rows 0..50 | rows 50..100      everybody waits      step 8: …
+//! ```
+//!
+//! Every worker goes through the same bands and does its part of every box, so nobody has to be told what to do.
+
+use super::memory::{Buffer, Place, copy, meet};
+use super::work::{Held, Scratch, Tile, Work};
+use crate::access::footprint::Region;
+use crate::diagnostic::Result;
+use crate::index::Interval;
+use crate::plan::bands::{Band, Bands, Task};
+use crate::plan::grid::volume;
+use crate::plan::group::Group;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Elements of a step that are worth a worker.
+const SHARE: u128 = 1 << 15;
+
+/// Which of how many workers of a task.
+#[derive(Clone, Copy)]
+struct Worker<'g> {
+    number: usize,
+    gate: &'g Gate,
+}
+
+impl<'r> Work<'r> {
+    /// Does a task of a recurrence.
+    pub(super) fn steps(
+        &self,
+        group: &Group,
+        task: &Task,
+        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        scratch: &mut Scratch,
+        out: &Place<'_>,
+    ) -> Result<()> {
+        let nothing = Buffer::new(16)?;
+        let held = self.held(group, task, tiles, scratch, nothing.memory())?;
+        let gate = Gate::new(self.sharers(task));
+        let share = |number: usize| {
+            let _alarm = Alarm(&gate);
+            let done = self.share(group, task, tiles, &held, out, Worker { number, gate: &gate });
+            done.inspect_err(|_| gate.give_up())
+        };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..gate.workers).map(|number| scope.spawn(move || share(number))).collect();
+            let own = share(0);
+            others.into_iter().fold(own, |done, other| {
+                let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                done.and(other)
+            })
+        })
+    }
+
+    /// Workers that share a task: as many as its largest step is worth.
+    fn sharers(&self, task: &Task) -> usize {
+        let first = task.steps.as_ref().and_then(|(steps, _)| {
+            let from = steps.range.first();
+            (from..=steps.range.last()).find_map(|step| steps.at(step))
+        });
+        let worth = first.map_or(0, |step| volume(&step)) / SHARE;
+        usize::try_from(worth).unwrap_or(usize::MAX).clamp(1, self.threads.max(1))
+    }
+
+    /// What one worker does of a task.
+    fn share(
+        &self,
+        group: &Group,
+        task: &Task,
+        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        held: &Held<'_>,
+        out: &Place<'_>,
+        worker: Worker<'_>,
+    ) -> Result<()> {
+        let own = held.own.as_ref().expect("a recurrence holds its steps");
+        for band in Bands::new(&self.division.stages, group, task) {
+            self.control.check()?;
+            for (at, region) in band.members.iter().enumerate() {
+                let Some(region) = region else { continue };
+                if let Some(part) = worker.part(region) {
+                    let mut members = vec![None; band.members.len()];
+                    members[at] = Some(part);
+                    self.members(group, &Band { members, target: band.target.clone() }, tiles, held)?;
+                }
+                if !worker.gate.wait() {
+                    return Ok(());
+                }
+            }
+            if let Some(part) = worker.part(&band.target) {
+                self.stage(group, group.target, &part, held, own)?;
+                if let Some(part) = meet(&part, &task.tile) {
+                    copy(own, out, &part);
+                }
+            }
+            if !worker.gate.wait() {
+                return Ok(());
+            }
+            self.told(&band.target, task, worker)?;
+        }
+        Ok(())
+    }
+
+    /// Tells that a step is complete, while everybody waits.
+    fn told(&self, step: &Region, task: &Task, worker: Worker<'_>) -> Result<()> {
+        let (Some(stepped), Some(part)) = (self.stepped, meet(step, &task.tile)) else { return Ok(()) };
+        if worker.number == 0 {
+            stepped(&part)?;
+        }
+        worker.gate.wait();
+        Ok(())
+    }
+}
+
+impl Worker<'_> {
+    /// The part of a box that is this worker's: some of its slowest long dimension; none if there is too little.
+    fn part(self, region: &Region) -> Option<Region> {
+        let workers = self.gate.workers as i64;
+        let len = |dim: usize| region[dim].len().unwrap_or(0);
+        let dim = (0..region.len()).find(|dim| len(*dim) >= 4 * workers);
+        let Some(dim) = dim.filter(|_| workers > 1) else {
+            return (self.number == 0).then(|| region.clone());
+        };
+        let bound = |number: usize| region[dim].first() + len(dim) * number as i64 / workers;
+        let mut part = region.clone();
+        part[dim] = Interval::trusted(bound(self.number), bound(self.number + 1) - 1);
+        Some(part)
+    }
+}
+
+/// Where workers wait for each other.
+struct Gate {
+    workers: usize,
+    state: Mutex<Arrivals>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct Arrivals {
+    waiting: usize,
+    round: u64,
+    /// Somebody will never come.
+    given_up: bool,
+}
+
+impl Gate {
+    fn new(workers: usize) -> Gate {
+        Gate { workers, state: Mutex::default(), wake: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arrivals> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until all workers are here; false if one will never come.
+    fn wait(&self) -> bool {
+        let mut state = self.lock();
+        state.waiting += 1;
+        if state.waiting == self.workers {
+            state.waiting = 0;
+            state.round += 1;
+            self.wake.notify_all();
+            return !state.given_up;
+        }
+        let round = state.round;
+        while state.round == round && !state.given_up {
+            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        !state.given_up
+    }
+
+    /// Sends everybody home.
+    fn give_up(&self) {
+        self.lock().given_up = true;
+        self.wake.notify_all();
+    }
+}
+
+/// Sends everybody home when a worker panics.
+struct Alarm<'g>(&'g Gate);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_a_box_once() {
+        for (sizes, workers) in
+            [(&[1, 100, 7][..], 3), (&[1, 5, 90], 2), (&[1, 3, 3], 4), (&[64], 1), (&[], 2)]
+        {
+            let region: Region = sizes.iter().map(|size| Interval::trusted(-5, size - 6)).collect();
+            let gate = Gate::new(workers);
+            let parts = (0..workers).filter_map(|number| Worker { number, gate: &gate }.part(&region));
+            let parts: Vec<Region> = parts.collect();
+            assert_eq!(parts.iter().map(|part| volume(part)).sum::<u128>(), volume(&region), "{parts:?}");
+            assert!(parts.iter().enumerate().all(|(at, a)| parts[..at].iter().all(|b| meet(a, b).is_none())));
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_never_comes() {
+        let gate = Gate::new(3);
+        std::thread::scope(|scope| {
+            let waiting = [scope.spawn(|| gate.wait()), scope.spawn(|| gate.wait())];
+            gate.give_up();
+            assert!(waiting.into_iter().all(|thread| !thread.join().expect("it ends")));
+        });
+    }
+}

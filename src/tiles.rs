@@ -1,0 +1,150 @@
+//! Results that are kept between reads: elements that were computed -> tiles in a store that may forget them.
+//!
+//! ```text
+//! smooth[0:300, 0:300]      nothing is kept: all is computed, and put into 9 tiles of 128×128
+//! smooth[0:300, 100:400]    200 columns are there, 100 are computed
+//! ```
+//!
+//! A tile need not be complete: it knows the boxes of it that are there. Tiles are never changed, only replaced, so
+//! whoever holds one may go on reading it. Forgetting a tile is always allowed: what is missing is computed again.
+//!
+//! - [`boxes`]: what of a box is missing, in few boxes;
+//! - [`memory`]: the store that keeps what was used last, up to a number of bytes.
+
+pub mod boxes;
+pub mod memory;
+
+use crate::access::footprint::Region;
+use crate::index::Interval;
+use crate::index::walk::rows;
+use crate::plan::grid::volume;
+use boxes::{meet, merged, without};
+use std::sync::Arc;
+
+/// Which tile: of what, and its number along each dimension.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TileKey {
+    /// What it is a tile of, in words that mean one thing only.
+    pub series: Arc<str>,
+    /// Its number per dimension.
+    pub number: Vec<i64>,
+}
+
+/// Elements of a box, as far as they are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    region: Region,
+    /// Boxes whose elements are there; no two share one.
+    held: Vec<Region>,
+    /// Bytes of an element.
+    element: usize,
+    data: Vec<u8>,
+}
+
+/// Where tiles are kept. It may forget any of them at any time.
+pub trait TileStore: Send + Sync {
+    /// The tile with that key, if it is there.
+    fn get(&self, key: &TileKey) -> Option<Arc<Tile>>;
+
+    /// Keeps a tile instead of the one with the same key; others may have to go.
+    fn put(&self, key: TileKey, tile: Arc<Tile>);
+
+    /// Forgets a tile.
+    fn remove(&self, key: &TileKey);
+
+    /// What it holds, in order.
+    fn tiles(&self) -> Vec<(TileKey, Arc<Tile>)>;
+
+    /// Bytes that it holds.
+    fn bytes(&self) -> u64;
+
+    /// Bytes that it may hold.
+    fn limit(&self) -> u64;
+}
+
+impl Tile {
+    /// A tile without elements; `None` if there is no room for it.
+    pub fn empty(region: Region, element: usize) -> Option<Tile> {
+        let bytes = usize::try_from(volume(&region)).ok()?.checked_mul(element)?;
+        let mut data = Vec::new();
+        data.try_reserve_exact(bytes).ok()?;
+        data.resize(bytes, 0);
+        Some(Tile { region, held: Vec::new(), element, data })
+    }
+
+    /// Which elements it is for.
+    pub fn region(&self) -> &Region {
+        &self.region
+    }
+
+    /// The boxes whose elements are there.
+    pub fn held(&self) -> &[Region] {
+        &self.held
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> u64 {
+        (self.data.len() + size_of::<Tile>()) as u64
+    }
+
+    /// Takes in the elements that it shares with a row-major box.
+    pub fn fill(&mut self, region: &[Interval], data: &[u8]) {
+        let Some(part) = meet(&self.region, region) else { return };
+        copy_box((data, region), (&mut self.data, &self.region), &part, self.element);
+        let mut held: Vec<Region> = self.held.iter().flat_map(|held| without(held, &part)).collect();
+        held.push(part);
+        self.held = merged(held);
+    }
+
+    /// Hands the elements that are there to a row-major box, as far as it has them.
+    pub fn copy_to(&self, region: &[Interval], data: &mut [u8]) {
+        for part in self.held.iter().filter_map(|held| meet(held, region)) {
+            copy_box((&self.data, &self.region), (data, region), &part, self.element);
+        }
+    }
+}
+
+/// Copies a part of one row-major box into another.
+pub fn copy_box(
+    (from, from_box): (&[u8], &[Interval]),
+    (to, to_box): (&mut [u8], &[Interval]),
+    part: &[Interval],
+    element: usize,
+) {
+    let bytes = part.last().map_or(1, |range| range.len().unwrap_or(0)) as usize * element;
+    rows(part, |at| {
+        let (start, end) = (offset(from_box, at) * element, offset(to_box, at) * element);
+        to[end..][..bytes].copy_from_slice(&from[start..][..bytes]);
+    });
+}
+
+/// The place of an element in a row-major box.
+fn offset(region: &[Interval], at: &[i64]) -> usize {
+    let dims = region.iter().zip(at);
+    dims.fold(0, |place, (range, at)| {
+        place * range.len().unwrap_or(1) as usize + (at - range.first()) as usize
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn region(ranges: &[(i64, i64)]) -> Region {
+        ranges.iter().map(|(lo, hi)| Interval::trusted(*lo, hi - 1)).collect()
+    }
+
+    #[test]
+    fn a_tile_gives_back_what_it_was_given() {
+        let mut tile = Tile::empty(region(&[(0, 4), (0, 4)]), 1).expect("there is room");
+        tile.fill(&region(&[(-1, 2), (2, 5)]), &[0, 0, 0, 1, 2, 0, 3, 4, 0]);
+        assert_eq!(tile.held(), [region(&[(0, 2), (2, 4)])]);
+        let mut row = [9; 4];
+        tile.copy_to(&region(&[(1, 2), (0, 4)]), &mut row);
+        assert_eq!(row, [9, 9, 3, 4]);
+        tile.fill(&region(&[(0, 2), (0, 3)]), &[5, 6, 7, 8, 9, 10]);
+        assert_eq!(tile.held(), [region(&[(0, 2), (0, 4)])]);
+        tile.copy_to(&region(&[(1, 2), (0, 4)]), &mut row);
+        assert_eq!(row, [8, 9, 10, 4]);
+    }
+}

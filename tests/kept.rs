@@ -1,0 +1,231 @@
+//! Results are kept between reads: what is there is not computed, what is written is computed again, and no bit differs.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![cfg(feature = "jit")]
+
+use itp::Engine;
+use itp::engine::Builder;
+use itp::run::Kind;
+use itp::run::stats::Stats;
+use ndarray::{Array2, array};
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A variable under three blurs of 5×5.
+const CHAIN: &str = "
+param gain = 1
+var a: f32[y: inf, x: inf] = 0
+tensor b: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in -2..=2) a[y + dy, x + dx] + y * gain
+tensor c: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in -2..=2) b[y + dy, x + dx]
+tensor d: f32[y: inf, x: inf] = sum(dy in -2..=2, dx in -2..=2) c[y + dy, x + dx]
+tensor apart: f32[y: inf, x: inf] = y - x
+tensor w: f32[y: inf, x: inf] window [8, 8] stride [4, 4] blend sum = c[y, x] * index(y)
+view turned = d.permute([x, y])
+view back = a.flip([x])
+";
+
+fn compiled(builder: Builder, script: &str) -> Engine {
+    builder.compile(script).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn read(engine: &Engine, slice: &str) -> (Vec<u8>, Stats) {
+    let prepared = engine.prepare(slice).unwrap_or_else(|error| panic!("{slice}: {error}"));
+    let (array, stats) = prepared.read_array().unwrap_or_else(|error| panic!("{slice}: {error}"));
+    let (tiles, bytes) = (stats.tiles, stats.bytes);
+    assert!(tiles.live_end == 0 && tiles.computed == tiles.freed, "{tiles:?}");
+    assert!(tiles.live_peak <= tiles.live_peak_planned && bytes.peak <= bytes.peak_planned, "{stats:?}");
+    assert_eq!(bytes.output, array.data.len() as u64);
+    (array.data, stats)
+}
+
+#[track_caller]
+fn reused(engine: &Engine, slice: &str, expect: u64) {
+    let (data, stats) = read(engine, slice);
+    assert_eq!(stats.store.reused, expect, "{slice}: {stats:?}");
+    let fresh = compiled(Engine::builder().store(0), CHAIN);
+    assert!(data == read(&fresh, slice).0, "{slice}: other bits");
+}
+
+fn elements(stats: &Stats, name: &str) -> u64 {
+    stats.computed.iter().find(|(known, _)| &**known == name).map_or(0, |(_, count)| *count)
+}
+
+#[test]
+fn what_was_read_is_not_computed_again() {
+    let engine = compiled(Engine::builder(), CHAIN);
+    reused(&engine, "d[0:300, 0:300]", 0);
+    reused(&engine, "d[0:300, 0:300]", 300 * 300);
+    reused(&engine, "d[100:300, 200:400]", 200 * 100);
+    reused(&engine, "d[7, 250:400]", 50);
+    reused(&engine, "d[7, 250:400]", 150);
+    reused(&engine, "d[-10:310, -10:410]", 300 * 400 - 100 * 100 + 100);
+    reused(&engine, "apart[0:3, 0:3]", 0);
+    // Another way of looking at elements is kept for itself.
+    reused(&engine, "d[0:100:2, 0:100:2]", 0);
+    reused(&engine, "d[20:120:2, 0:100:2]", 40 * 50);
+    reused(&engine, "turned[0:9, 0:9]", 0);
+    reused(&engine, "turned[0:9, 3:12]", 9 * 6);
+}
+
+#[test]
+fn only_what_is_missing_is_computed() {
+    let engine = compiled(Engine::builder().kind(Kind::Jit).threads(1), CHAIN);
+    let (_, first) = read(&engine, "d[0:200, 0:200]");
+    assert!(elements(&first, "d") == 200 * 200 && first.store.bytes > 4 * 200 * 200, "{first:?}");
+    let (_, second) = read(&engine, "d[0:200, 0:200]");
+    assert_eq!((second.computed.len(), second.tiles.computed), (0, 0), "{second:?}");
+    let (_, third) = read(&engine, "d[0:200, 10:210]");
+    assert_eq!(elements(&third, "d"), 200 * 10);
+    assert_eq!(elements(&third, "c"), 204 * 14);
+}
+
+#[test]
+fn windows_are_counted_as_computed_or_reused() {
+    let engine = compiled(Engine::builder().kind(Kind::Jit), CHAIN);
+    let windows = |slice: &str| read(&engine, slice).1.windows[0].1;
+    let first = windows("w[0:40, 0:40]");
+    assert_eq!((first.computed, first.reused), (11 * 11, 0));
+    let second = windows("w[0:40, 0:40]");
+    assert_eq!((second.computed, second.reused), (0, 11 * 11));
+    let third = windows("w[0:40, 20:60]");
+    assert_eq!((third.computed, third.reused), (11 * 6, 11 * 5));
+}
+
+#[test]
+fn a_write_forgets_what_depends_on_it_and_nothing_else() {
+    for kind in [Kind::Jit, Kind::Interp] {
+        let small = kind == Kind::Interp;
+        let (slice, whole) =
+            if small { ("d[100:140, 100:140]", 1600) } else { ("d[0:512, 0:512]", 512 * 512) };
+        let mut engine = compiled(Engine::builder().kind(kind), CHAIN);
+        read(&engine, slice);
+        read(&engine, "apart[0:8, 0:8]");
+        engine.write("a[64, 64]", &ndarray::arr0(5.0f32)).unwrap();
+        let (data, stats) = read(&engine, slice);
+        if !small {
+            // The element reaches 58..71, which lies in the first of 4×4 tiles.
+            assert_eq!(stats.store.reused, whole - 128 * 128);
+            assert_eq!(elements(&stats, "d"), 128 * 128);
+            assert!(elements(&stats, "b") <= 136 * 136, "{:?}", stats.computed);
+        }
+        assert_eq!(read(&engine, "apart[0:8, 0:8]").1.store.reused, 64);
+        let mut fresh = compiled(Engine::builder().kind(kind).store(0), CHAIN);
+        fresh.write("a[64, 64]", &ndarray::arr0(5.0f32)).unwrap();
+        assert!(data == read(&fresh, slice).0, "other bits");
+        // At the corner of tiles, through a view: -128 is 128 of the variable.
+        engine.write("back[127:129, -128:-127]", &array![[1.0f32], [2.0]]).unwrap();
+        fresh.write("back[127:129, -128:-127]", &array![[1.0f32], [2.0]]).unwrap();
+        let (data, stats) = read(&engine, slice);
+        if !small {
+            assert_eq!(stats.store.reused, whole - 4 * 128 * 128);
+        }
+        assert!(data == read(&fresh, slice).0, "other bits");
+    }
+}
+
+#[test]
+fn what_the_script_sets_and_the_host_writes_is_seen() {
+    let script = "
+        input n: i32[x: 4]
+        var a: i32[x: inf] = 0
+        set a[0:4] = n[x] * 10
+        set a[2:6] = a[x] + 1
+        tensor b: i32[x: inf] = a[x] + a[x + 1]";
+    let mut engine = compiled(Engine::builder(), script);
+    let b = |engine: &Engine| engine.read::<i32>("b[0:6]").unwrap().into_raw_vec_and_offset().0;
+    engine.bind("n", &array![1, 2, 3, 4]).unwrap();
+    assert_eq!(b(&engine), [30, 51, 72, 42, 2, 1]);
+    engine.write("a[1:3]", &array![0, 0]).unwrap();
+    assert_eq!(b(&engine), [10, 0, 41, 42, 2, 1]);
+    engine.write("a[1:3]", &array![7, 8]).unwrap();
+    assert_eq!(b(&engine), [17, 15, 49, 42, 2, 1]);
+    engine.bind("n", &array![0, 0, 0, 0]).unwrap();
+    assert_eq!(b(&engine), [7, 15, 9, 2, 2, 1]);
+}
+
+#[test]
+fn other_data_is_another_result() {
+    let script = r#"
+        input n: f32[x: 4]
+        tensor a: f32[x: inf] = n.wrap()[x]
+        tensor b: f32[x: inf] window [4] take s = a window [4] = extern "f"(s)
+        tensor own: f32[x: inf] = x"#;
+    let mut engine = compiled(Engine::builder(), script);
+    engine.bind("n", &array![1.0f32, 2.0, 3.0, 4.0]).unwrap();
+    let calls = Arc::new(AtomicU64::new(0));
+    let seen = calls.clone();
+    engine.register("f", move |call| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        Ok(call.take::<f32>(0)? * 2.0)
+    });
+    let first = |engine: &Engine, slice: &str| engine.read::<f32>(slice).unwrap()[0];
+    assert_eq!(
+        (first(&engine, "b[0:4]"), first(&engine, "b[0:4]"), first(&engine, "own[3:4]")),
+        (2.0, 2.0, 3.0)
+    );
+    assert_eq!(calls.load(Ordering::Relaxed), 1, "the second read is kept");
+    engine.bind("n", &array![9.0f32, 2.0, 3.0, 4.0]).unwrap();
+    assert_eq!(first(&engine, "b[0:4]"), 18.0);
+    engine.register("f", |call| Ok(call.take::<f32>(0)? * 3.0));
+    assert_eq!(first(&engine, "b[0:4]"), 27.0);
+    assert_eq!(read(&engine, "own[3:4]").1.store.reused, 1, "it depends on neither");
+}
+
+#[test]
+fn the_store_keeps_to_its_limit_and_large_reads_pass_it_by() {
+    let limit = 1 << 20;
+    let engine = compiled(Engine::builder().store(limit), CHAIN);
+    for at in 0..40 {
+        let (_, stats) = read(&engine, &format!("apart[0:128, {}:{}]", 128 * at, 128 * at + 128));
+        assert!(stats.store.bytes <= limit, "{stats:?}");
+    }
+    let (_, old) = read(&engine, "apart[0:128, 0:128]");
+    let (_, new) = read(&engine, "apart[0:128, 4992:5120]");
+    assert_eq!((old.store.reused, new.store.reused), (0, 128 * 128), "what was read last is there");
+    let held = new.store.bytes;
+    let (_, large) = read(&engine, "apart[0:400, 0:400]");
+    assert_eq!(large.store.reused, 0);
+    assert_eq!(read(&engine, "apart[0:128, 4992:5120]").1.store.bytes, held);
+    let off = compiled(Engine::builder().store(0), CHAIN);
+    read(&off, "apart[0:9, 0:9]");
+    assert_eq!(read(&off, "apart[0:9, 0:9]").1.store, Default::default());
+}
+
+#[test]
+fn a_cancelled_read_keeps_nothing() {
+    let engine = compiled(Engine::builder(), CHAIN);
+    engine.cancel().cancel();
+    assert!(engine.read_array("d[0:9, 0:9]").is_err());
+    engine.cancel().reset();
+    assert_eq!(read(&engine, "d[0:9, 0:9]").1.store.reused, 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Any reads and writes, in any order, give what an engine gives that keeps nothing.
+    #[test]
+    fn no_bit_differs(
+        steps in prop::collection::vec((0u8..6, -150i64..150, -150i64..150, 1i64..90, 1i64..90), 1..12),
+        limit in prop::sample::select(vec![40_000u64, 300_000, 1 << 24]),
+    ) {
+        let mut kept = compiled(Engine::builder().threads(2).store(limit), CHAIN);
+        let mut plain = compiled(Engine::builder().threads(1).store(0), CHAIN);
+        for (what, y, x, height, width) in steps {
+            let (y1, x1) = (y + height, x + width);
+            let slice = match what {
+                0 | 1 => format!("d[{y}:{y1}, {x}:{x1}]"),
+                2 => format!("w[{y}:{y1}, {x}:{x1}]"),
+                3 => format!("turned[{y}:{y1}:2, {x}:{x1}]"),
+                _ => {
+                    let data = Array2::from_elem((height as usize, width as usize), (y * x) as f32);
+                    kept.write(&format!("a[{y}:{y1}, {x}:{x1}]"), &data).unwrap();
+                    plain.write(&format!("a[{y}:{y1}, {x}:{x1}]"), &data).unwrap();
+                    continue;
+                }
+            };
+            prop_assert!(read(&kept, &slice).0 == read(&plain, &slice).0, "{slice}");
+        }
+    }
+}
