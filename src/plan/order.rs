@@ -8,7 +8,7 @@
 //! The same order serves the plan, which walks through it without computing anything, and the run.
 
 use super::readers::{Division, Readers, TileId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// One task.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ pub struct Order {
     /// Steps so far.
     count: u64,
     /// Tiles that were ordered and still have readers to come: by which step, and how many.
-    waiting: BTreeMap<TileId, (u64, u64)>,
+    waiting: HashMap<TileId, (u64, u64)>,
     readers: Readers,
 }
 
@@ -43,7 +43,7 @@ impl Order {
             next: 0,
             ready: VecDeque::new(),
             count: 0,
-            waiting: BTreeMap::new(),
+            waiting: HashMap::new(),
             readers: Readers::default(),
         }
     }

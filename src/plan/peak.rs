@@ -15,7 +15,7 @@ use super::order::Order;
 use super::readers::{Division, each};
 use super::reuse::buffers;
 use crate::index::Interval;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
 /// What is held at once, at the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn scratch_of_all(division: &Division, workers: u64) -> u64 {
 /// Walks through the order; a task ends when as many later ones have begun as there are other workers.
 fn walked(division: &Division, threads: usize) -> (u64, u64) {
     let mut order = Order::new();
-    let mut alive: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    let mut alive: HashMap<u64, (u64, u64)> = HashMap::new();
     let mut running: VecDeque<(Vec<u64>, bool)> = VecDeque::new();
     let (mut bytes, mut results, mut most, mut most_bytes) = (0u64, 0u64, 0, 0);
     while let Some(step) = order.next(division) {

@@ -14,7 +14,7 @@ use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::order::{Order, Step};
 use crate::plan::readers::TileId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Runs every task of a request; tiles of the result go to `out`. `progress` hears how many elements were added.
@@ -48,7 +48,7 @@ struct State {
     next: Option<Step>,
     running: BTreeSet<u64>,
     /// Shared tiles, by the step that makes them.
-    tiles: BTreeMap<u64, Shared>,
+    tiles: HashMap<u64, Shared>,
     failed: Option<Box<Diagnostic>>,
 }
 
