@@ -253,3 +253,21 @@ fn division_by_constants() {
         }
     }
 }
+
+/// Only the low bits of an i64 are wanted: the way there does not matter, also for numbers that no i32 holds.
+#[test]
+fn floats_through_i64() {
+    let mut values = specials(Element::F32);
+    values.extend((0..2000).map(|at| Scalar::f32((at - 1000) as f32 * 12_345_679.0)));
+    let n = values.len();
+    for to in [Element::U8, Element::I16, Element::I32, Element::U32] {
+        let text = format!(
+            "kernel a(n)\n  b0: f32 in\n  b1: {to} out\n  v0: i64 = const 0\n  v1: i64 = arg 0\n  \
+             row v2 in v0..v1\n    v3: f32 = load b0 v2\n    v4: i64 = cast v3\n    v5: {to} = cast v4\n    \
+             store b1 v2 v5\n"
+        );
+        let kernel = parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let buffers = [bytes_of(Element::F32, &values), vec![0; n * to.bytes() as usize]];
+        compare(&checked(std::slice::from_ref(&kernel)), 0, &kernel, &[n as i64], &buffers);
+    }
+}

@@ -169,6 +169,7 @@ impl Allocator<'_> {
             }
             Shape::Fma => self.fma(at, inst),
             Shape::Divide => self.divide(at, inst),
+            Shape::LowWords => self.low_words(at, inst),
             Shape::Permute2 => self.permute2(at, inst),
             Shape::Store(address, part) => self.store(at, inst, address, part),
             Shape::Gather(address, part) => self.gather(at, inst, address, part),
@@ -306,6 +307,39 @@ impl Allocator<'_> {
         self.bytes.land(all);
         self.release(at, inst);
         self.take(inst.dst.expect("a result"), quotient);
+    }
+
+    /// dst = the low words of what i64 conversions of a are.
+    ///
+    /// Numbers that an i32 holds are converted to it. Its lowest number tells that one was not: then all go by way of i64,
+    /// in which too large ones are 2^63 - 1, and too small ones and what is no number have low words of 0.
+    fn low_words(&mut self, at: usize, inst: &Inst) {
+        let a = self.ensure(inst.args[0]);
+        let words = self.free(Class::Vector);
+        self.locked.push((Class::Vector, words));
+        let half = self.free(Class::Vector);
+        let far = self.free(Class::Mask);
+        let (bits, register) = (self.bits, Rm::Register);
+        let [lowest, end, all] = self.program.limits.map(|limit| Rm::Broadcast(in_pool(limit)));
+        let (upper, join) = match bits {
+            Bits::B512 => (&ops::UPPER512, &ops::JOIN512),
+            Bits::B256 => (&ops::UPPER256, &ops::JOIN256),
+        };
+        self.bytes.vector(&ops::CVTTPS2DQ, bits, &plain(words, 0, register(a)));
+        self.bytes.vector(&ops::CMPD, bits, &Operands { imm: Some(0), ..plain(far, words, lowest) });
+        self.bytes.mask(&ops::KTEST, &plain(far, 0, register(far)));
+        let near = self.bytes.jump_forward(When::Zero);
+        self.bytes.vector(&ops::CVTTPS2QQ, bits, &plain(half, 0, register(a)));
+        self.bytes.vector(&ops::MOVQD, bits, &plain(half, 0, register(words)));
+        self.bytes.vector(upper, bits, &Operands { imm: Some(1), ..plain(a, 0, register(half)) });
+        self.bytes.vector(&ops::CVTTPS2QQ, bits, &plain(half, 0, register(half)));
+        self.bytes.vector(&ops::MOVQD, bits, &plain(half, 0, register(half)));
+        self.bytes.vector(join, bits, &Operands { imm: Some(1), ..plain(words, words, register(half)) });
+        self.bytes.vector(&ops::CMPPS, bits, &Operands { imm: Some(29), ..plain(far, a, end) });
+        self.bytes.vector(&ops::BLENDD, bits, &Operands { mask: far, ..plain(words, words, all) });
+        self.bytes.land(near);
+        self.release(at, inst);
+        self.take(inst.dst.expect("a result"), words);
     }
 
     /// dst = a permuted with c by b; written over a copy of a.

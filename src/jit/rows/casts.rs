@@ -7,7 +7,7 @@ use super::ops::{self, Encoding};
 use super::program::{Reg, Shape};
 use super::select::{Lanes, Refused, Selector, is_wide};
 use crate::graph::types::Element;
-use crate::loops::ir::ValueId;
+use crate::loops::ir::{Op, ValueId};
 
 type Result<T> = std::result::Result<T, Refused>;
 
@@ -23,8 +23,21 @@ impl Selector<'_> {
             let lanes = self.narrow_ramp(a, step);
             return self.wrapped(to, Lanes::One(lanes));
         }
+        if let Some(float) = self.float_below(id, a) {
+            let Lanes::One(float) = self.value(float)? else { return Err("an f32 in two registers") };
+            let low = self.program.vector(Shape::LowWords, &ops::CVTTPS2DQ, &[float], None);
+            return self.wrapped(to, Lanes::One(low));
+        }
         let lanes = self.value(a)?;
         self.cast(from, to, lanes)
+    }
+
+    /// The f32 whose conversion to i64 is converted once more, to at most 32 bits: nobody needs the rest.
+    pub(super) fn float_below(&self, id: ValueId, a: ValueId) -> Option<ValueId> {
+        let Op::Cast(float) = self.kernel.value(a).op else { return None };
+        let (from, over, to) = (self.element(float), self.element(a), self.element(id));
+        let narrow = to.is_int() && !is_wide(to) && over == Element::I64 && from == Element::F32;
+        (narrow && self.motions.of(float) == Motion::Lanes).then_some(float)
     }
 
     fn cast(&mut self, from: Element, to: Element, a: Lanes) -> Result<Lanes> {

@@ -139,6 +139,7 @@ ops! {
     CVTPS2PD "vcvtps2pd" M0F None 0 0x5a Half;
     CVTDQ2PD "vcvtdq2pd" M0F F3 0 0xe6 Half;
     CVTUDQ2PD "vcvtudq2pd" M0F F3 0 0x7a Half;
+    CVTTPS2QQ "vcvttps2qq" M0F P66 0 0x7a Half;
     MOVSXDQ "vpmovsxdq" M0F38 P66 0 0x25 Half;
     MOVZXDQ "vpmovzxdq" M0F38 P66 0 0x35 Half;
     CVTPH2PS "vcvtph2ps" M0F38 P66 0 0x13 Half;

@@ -107,6 +107,8 @@ pub(super) enum Shape {
     Fma,
     /// dst = a / b, where b is a constant of an ordinary size, and c about 1 / b.
     Divide,
+    /// dst = the low words of a, floats, converted to i64.
+    LowWords,
     /// dst = lanes of a and c that b says; written over a.
     Permute2,
     /// dst = mask ? b : a; b may be memory.
@@ -134,6 +136,8 @@ pub(super) struct Program {
     /// Where the pool says which exponents are ordinary: twice the bits of the lowest number, and how much further the
     /// highest is; for f32 and for f64.
     pub(super) middles: [[i32; 2]; 2],
+    /// Where the pool has what conversions compare with: i32's lowest number, 2^63 as f32, all bits.
+    pub(super) limits: [i32; 3],
 }
 
 impl Program {
@@ -144,6 +148,8 @@ impl Program {
         let narrow = [narrow[0], narrow[1] - narrow[0]].map(|number| program.pooled(&number.to_le_bytes()));
         let wide = [wide[0], wide[1] - wide[0]].map(|number| program.pooled(&number.to_le_bytes()));
         program.middles = [narrow, wide];
+        let limits = [1 << 31, 2f32.powi(63).to_bits(), u32::MAX];
+        program.limits = limits.map(|limit| program.pooled(&limit.to_le_bytes()));
         program
     }
 

@@ -128,6 +128,7 @@ impl Selector<'_> {
                 let narrow = !self.element(id).is_float() && self.element(id) != Element::Bool;
                 if narrow { Vec::new() } else { vec![*a] }
             }
+            Op::Cast(a) => vec![self.float_below(id, *a).unwrap_or(*a)],
             op => op.args(),
         }
     }

@@ -28,7 +28,7 @@ use std::fmt;
 use std::ops::AddAssign;
 
 /// Bodies of more operations than this are not made: code has to fit its cache, and to be compiled.
-const LARGEST: usize = 1_000;
+const LARGEST: usize = 2_000;
 
 /// How many rows are computed together, and what that saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

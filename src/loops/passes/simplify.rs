@@ -5,6 +5,7 @@
 //! (a + 1) - (b + 3)  (a - b) + -2     and come last, so that sums that differ by a constant share the rest
 //! (x + 3) * 2        x * 2 + 6
 //! x // 8, x % 8      x >> 3, x & 7
+//! (x + p) + q        x + (p + q)      where p and q do not change in the loop
 //! x - x, x ^ x       0
 //! i64(i32(u8))       i64(u8)          a conversion that loses nothing is left out
 //! select(not c, a, b)                 select(c, b, a)
@@ -188,10 +189,23 @@ impl<'k> Simplifier<'k> {
                 return self.builder.number(constant);
             }
             (Some(x), Some(z)) if self.gathers((a, c), (b, d)) => self.builder.binary(function, x, z),
-            _ => return self.builder.binary(function, a, b),
+            _ => return self.outer_first(function, a, b),
         };
         let constant = self.builder.number(constant);
         self.builder.binary(BinaryFn::Add, moving, constant)
+    }
+
+    /// `(x + p) + q`, where only `x` changes from step to step, is `x + (p + q)`: one sum in the loop, one before it.
+    fn outer_first(&mut self, function: BinaryFn, a: ValueId, b: ValueId) -> ValueId {
+        let home = |id: ValueId| self.builder.home(id);
+        if let (BinaryFn::Add, Op::Binary(BinaryFn::Add, x, p)) = (function, self.builder.op(a).clone())
+            && self.builder.element(a) != Element::I64
+            && home(p).max(home(b)) < home(x)
+        {
+            let outer = self.builder.binary(BinaryFn::Add, p, b);
+            return self.builder.binary(BinaryFn::Add, x, outer);
+        }
+        self.builder.binary(function, a, b)
     }
 
     /// What a value is without a constant that is added to it, and that constant.
