@@ -74,11 +74,12 @@ impl Vectors {
         if rows::available() { Vectors::V512 } else { Vectors::V128 }
     }
 
-    /// Those of so many bits, if this processor has them.
-    pub fn of_bits(bits: u32) -> Option<Vectors> {
-        let all = [(128, Vectors::V128), (256, Vectors::V256), (512, Vectors::V512)];
-        let (_, vectors) = all.into_iter().find(|(known, _)| *known == bits)?;
-        (vectors <= Vectors::best()).then_some(vectors)
+    /// The widest that this processor has with at most so many bits, 128 in any case.
+    pub fn at_most(bits: u32) -> Vectors {
+        let all = [Vectors::V512, Vectors::V256];
+        all.into_iter()
+            .find(|vectors| vectors.bits() <= bits && *vectors <= Vectors::best())
+            .unwrap_or(Vectors::V128)
     }
 
     /// Their bits.
@@ -296,6 +297,11 @@ impl Module {
         // lives as long as the call; the rest is the promise of the caller.
         unsafe { (compiled.entry)(args.as_ptr(), buffers.as_ptr(), &mut stop) }
         stop.stopped == 0
+    }
+
+    /// The vectors of a kernel's rows, the widest if they differ.
+    pub fn used(&self, kernel: usize) -> Vectors {
+        if self.kernels[kernel].rows.is_empty() { Vectors::V128 } else { self.vectors }
     }
 
     /// The widest vectors that its rows may use.

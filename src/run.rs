@@ -52,22 +52,27 @@ pub enum Kind {
     Interp,
 }
 
-/// The engine of that kind for a program; without a kind, the fastest there is.
-pub fn backend(kind: Option<Kind>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+/// The engine of that kind for a program; without a kind, the fastest there is. Vectors have at most that many bits.
+pub fn backend(
+    kind: Option<Kind>,
+    vector_bits: Option<u32>,
+    program: Arc<Program>,
+) -> Result<Arc<dyn Backend>> {
     match kind {
         Some(Kind::Interp) => Ok(Arc::new(reference::Reference::new(program))),
-        Some(Kind::Jit) | None => compiled(kind, program),
+        Some(Kind::Jit) | None => compiled(kind, vector_bits, program),
     }
 }
 
 #[cfg(feature = "jit")]
-fn compiled(_: Option<Kind>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
-    Ok(Arc::new(tiled::Tiled::new(program)?))
+fn compiled(_: Option<Kind>, vector_bits: Option<u32>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+    let vectors = crate::jit::Vectors::at_most(vector_bits.unwrap_or(u32::MAX));
+    Ok(Arc::new(tiled::Tiled::new(program, vectors)?))
 }
 
 /// Without the compiler, the reference is the fastest there is.
 #[cfg(not(feature = "jit"))]
-fn compiled(kind: Option<Kind>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+fn compiled(kind: Option<Kind>, _: Option<u32>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
     match kind {
         Some(_) => Diagnostic::new(Code::E0903, "this build has no compiled engine")
             .help("build with the feature `jit`, or use the reference engine: `--engine interp`")

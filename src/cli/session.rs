@@ -86,6 +86,11 @@ fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
     if let Some(tile) = &options.tile {
         builder = builder.tile(tile.0.iter().map(|size| i64::from(*size)));
     }
+    // For comparing widths; anything else than a number counts as not said.
+    let bits = std::env::var("ITP_VECTOR_BITS").ok().and_then(|bits| bits.parse().ok());
+    if let Some(bits) = bits {
+        builder = builder.vector_bits(bits);
+    }
     match options.engine {
         Some(EngineKind::Jit) => builder.kind(Kind::Jit),
         Some(EngineKind::Interp) => builder.kind(Kind::Interp),

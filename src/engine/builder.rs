@@ -34,6 +34,7 @@ pub struct Builder {
     memory: Option<u64>,
     tile: Option<Vec<i64>>,
     store: Option<u64>,
+    vector_bits: Option<u32>,
 }
 
 /// Bytes of results that are kept between reads, unless the builder says otherwise.
@@ -77,6 +78,12 @@ impl Builder {
     /// ```
     pub fn store(mut self, bytes: u64) -> Builder {
         self.store = Some(bytes);
+        self
+    }
+
+    /// Uses vectors of at most this many bits (128, 256, 512), instead of the widest there are; no result changes.
+    pub fn vector_bits(mut self, bits: u32) -> Builder {
+        self.vector_bits = Some(bits);
         self
     }
 
@@ -140,7 +147,7 @@ impl Builder {
         start: Instant,
     ) -> Result<Engine> {
         let program = Arc::new(program);
-        let backend = run::backend(self.kind, program.clone())
+        let backend = run::backend(self.kind, self.vector_bits, program.clone())
             .map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
         let threads = self.threads.unwrap_or_else(cores);
         let limit = self.store.unwrap_or(STORE);

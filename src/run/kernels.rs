@@ -2,7 +2,7 @@
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::TensorId;
-use crate::jit::{self, JitOptions, Module};
+use crate::jit::{self, JitOptions, Module, Vectors};
 use crate::loops::lower::{Lowered, lower};
 use crate::loops::work::steps;
 use crate::plan::stages::Stages;
@@ -60,32 +60,42 @@ impl Pace {
 }
 
 /// The code of the stages of a script.
-#[derive(Default)]
 pub struct Kernels {
+    vectors: Vectors,
     known: Mutex<BTreeMap<TensorId, Arc<Kernel>>>,
 }
 
 impl Kernels {
+    /// None yet; their vectors will be at most that wide.
+    pub fn new(vectors: Vectors) -> Kernels {
+        Kernels { vectors, known: Mutex::default() }
+    }
+
+    /// How wide vectors may be.
+    pub fn vectors(&self) -> Vectors {
+        self.vectors
+    }
+
     /// The code of a stage.
     pub fn get(&self, stages: &Stages, id: TensorId) -> Result<Arc<Kernel>> {
         // Stages that a request adds are numbered anew for each.
         if id.index() >= stages.kept {
-            return compile(stages, id).map(Arc::new);
+            return compile(stages, id, self.vectors).map(Arc::new);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = known.get(&id) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(compile(stages, id)?);
+        let kernel = Arc::new(compile(stages, id, self.vectors)?);
         known.insert(id, kernel.clone());
         Ok(kernel)
     }
 }
 
-fn compile(stages: &Stages, id: TensorId) -> Result<Kernel> {
+fn compile(stages: &Stages, id: TensorId, vectors: Vectors) -> Result<Kernel> {
     let lowered = lower(&stages.graph, id, &stages.accesses[id.index()]);
     let lowered = lowered.expect("only stages with a body are compiled");
-    let options = JitOptions::default();
+    let options = JitOptions { vectors, ..JitOptions::default() };
     let module = jit::compile(std::slice::from_ref(&lowered.kernel), &options).map_err(|why| {
         let name = quoted(&stages.tensor(id).name);
         Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))

@@ -13,6 +13,7 @@ pub struct Ledger {
     made: AtomicU64,
     freed: AtomicU64,
     elements: Vec<AtomicU64>,
+    vector_bits: AtomicU64,
 }
 
 /// The counts at the end.
@@ -28,6 +29,8 @@ pub struct Counts {
     pub freed: u64,
     /// Elements computed, by tensor.
     pub elements: Vec<u64>,
+    /// The widest vectors that kernels had.
+    pub vector_bits: u64,
 }
 
 impl Ledger {
@@ -41,7 +44,13 @@ impl Ledger {
             made: AtomicU64::new(0),
             freed: AtomicU64::new(0),
             elements: (0..tensors).map(|_| AtomicU64::new(0)).collect(),
+            vector_bits: AtomicU64::new(128),
         }
+    }
+
+    /// A kernel has vectors of that many bits.
+    pub fn vectors(&self, bits: u32) {
+        self.vector_bits.fetch_max(bits.into(), Relaxed);
     }
 
     /// Takes note of memory that is held from now on.
@@ -93,6 +102,7 @@ impl Ledger {
             made: self.made.load(Relaxed),
             freed: self.freed.load(Relaxed),
             elements: self.elements.iter().map(|count| count.load(Relaxed)).collect(),
+            vector_bits: self.vector_bits.load(Relaxed),
         }
     }
 }

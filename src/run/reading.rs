@@ -231,7 +231,7 @@ impl Reading {
             bytes: Bytes { peak: counts.bytes_peak, peak_planned: bytes, output: self.bytes },
             threads: self.job.limits.threads as u64,
             engine: "jit",
-            vector_bits: 128,
+            vector_bits: counts.vector_bits,
             elements: self.bytes / self.job.view.element.bytes(),
             computed: summary::computed(&self.asked.stages, &counts.elements),
             ..Stats::default()

@@ -22,6 +22,7 @@ use crate::graph::body::TensorId;
 use crate::graph::view::View;
 use crate::graph::{Set, TensorKind};
 use crate::interp::{Target, follow};
+use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
@@ -54,11 +55,11 @@ pub(super) struct Variant {
 }
 
 impl Tiled {
-    /// An engine that compiles `program`.
-    pub fn new(program: Arc<Program>) -> Result<Tiled> {
+    /// An engine that compiles `program`, with vectors of at most that width.
+    pub fn new(program: Arc<Program>, vectors: Vectors) -> Result<Tiled> {
         let stages = stages(&program.graph, &program.accesses)
             .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
-        let kernels = Kernels::default();
+        let kernels = Kernels::new(vectors);
         let common = Common {
             program,
             stages: Arc::new(stages),
@@ -166,7 +167,7 @@ impl Common {
     fn apart(&self, target: TensorId) -> Option<Arc<Variant>> {
         let make = || {
             let stages = Arc::new(set_apart(&self.stages, target)?);
-            Some(Arc::new(Variant { stages, kernels: Kernels::default() }))
+            Some(Arc::new(Variant { stages, kernels: Kernels::new(self.kernels.vectors()) }))
         };
         self.apart.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_insert_with(make).clone()
     }
@@ -318,6 +319,7 @@ impl Scene<'_> {
     ) -> Result<()> {
         let kernels = compiled(self.kernels, division)?;
         let Scene { world, vars, control, ledger, .. } = self;
+        kernels.values().for_each(|kernel| ledger.vectors(kernel.module.used(0).bits()));
         let threads = self.limits.threads.max(1);
         let work = Work { division, kernels: &kernels, world, vars, control, ledger, threads, stepped };
         schedule::run(&work, out, threads, progress)

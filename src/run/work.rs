@@ -10,7 +10,7 @@ use crate::access::footprint::{Region, windows};
 use crate::diagnostic::Result;
 use crate::graph::body::TensorId;
 use crate::graph::{BlendKind, TensorKind, Windowed};
-use crate::index::Interval;
+use crate::index::{Interval, Window};
 use crate::io::Array;
 use crate::loops::lower::{BufferBox, BufferDim};
 use crate::plan::bands::{Band, Bands, Slot, Task, task};
@@ -269,8 +269,13 @@ impl<'r> Work<'r> {
         if seeded::active(Bug::GapWithoutInit) {
             init.fill(0);
         }
-        fill(out, region, &init);
-        let Ok(numbers) = windows(tensor, windowed, region) else { return true };
+        let Ok(numbers) = windows(tensor, windowed, region) else {
+            fill(out, region, &init);
+            return true;
+        };
+        if !overwritten(windowed, &numbers, region) {
+            fill(out, region, &init);
+        }
         let whole = Cell::new(true);
         let blend = |number: &[i64]| {
             let ranges =
@@ -348,6 +353,18 @@ impl<'r> Work<'r> {
         copy(&Place::dense(Memory::of(&array.data), tile, out.bytes), out, tile);
         Ok(())
     }
+}
+
+/// Whether windows of these numbers write every element of a box, whatever was there before.
+fn overwritten(windowed: &Windowed, numbers: &Region, region: &Region) -> bool {
+    let covers = |(window, (numbers, range)): (&Window, (&Interval, &Interval))| {
+        let ends = window.range(numbers.first()).ok().zip(window.range(numbers.last()).ok());
+        window.size() >= window.stride()
+            && ends.is_some_and(|(first, last)| first.first() <= range.first() && range.last() <= last.last())
+    };
+    matches!(windowed.blend.kind, BlendKind::First | BlendKind::Last)
+        && numbers.iter().all(|numbers| !numbers.is_empty())
+        && windowed.windows.dims.iter().zip(numbers.iter().zip(region)).all(covers)
 }
 
 /// The one tile that holds a whole box.
