@@ -353,3 +353,37 @@ fn boxes_are_given_on_when_their_last_reader_is_done() {
     let reference = compiled(Engine::builder().kind(Kind::Interp), &script(7));
     assert!(data == reference.read_array("t7[0:30, 0:20]").unwrap().data);
 }
+
+/// Tiles that some tasks read only under a condition: each is read by whom it is planned for, and freed after.
+#[test]
+fn readers_under_conditions_are_counted() {
+    let coupled = "
+tensor a: i16[y: inf, x: inf] = 1
+tensor b: u8[y: inf, x: inf] = if y == 2 then (max(k in 0..3) u8(a[y + k, x])) else u8(a[y + 3, x - 1])
+tensor c: f32[y: inf, x: inf] = f32(b[x, x + 2])
+tensor d: i32[y: inf, x: inf] =
+    if y % 3 == 0 then i32(b[y, x - 5]) else if y % 2 == 1 or x > 4 then 1 else i32(c[y - 5, 2 * x + 1])
+";
+    let single = |at: i64| {
+        format!(
+            "tensor a: i32[x: inf] = x + 200\ntensor b: i32[x: inf] = a[2 * x]\n\
+             tensor c: i32[x: inf] = b[x % 4] * 0 + (if x == {at} then a[x] else 1)\n"
+        )
+    };
+    let cases = [
+        (coupled.to_owned(), vec![3, 5], "d[5:9, 1:33]"),
+        (single(0), vec![1], "c[0:34]"),
+        (single(17), vec![1], "c[0:34]"),
+        (single(33), vec![1], "c[0:9000]"),
+    ];
+    for (script, tile, slice) in cases {
+        let expected = compiled(Engine::builder().kind(Kind::Interp), &script);
+        let expected = expected.prepare(slice).and_then(|read| read.read_array()).unwrap().0.data;
+        for threads in [1, 2] {
+            let engine = compiled(jit(threads, &tile).store(0), &script);
+            let (array, stats) = engine.prepare(slice).and_then(|read| read.read_array()).unwrap();
+            assert!(array.data == expected, "{slice} of\n{script}");
+            assert_eq!(stats.tiles.live_end, 0, "{slice} of\n{script}");
+        }
+    }
+}

@@ -9,7 +9,8 @@
 //! refuses, and machines without AVX-512, keep the 128-bit code; the bits of the results are the same.
 //!
 //! [`affine`] finds out what moves along the row, [`select`] makes a program for as many registers as it likes (with
-//! [`arithmetic`], [`casts`] and [`memory`]), [`allocate`] chooses registers and writes instructions, [`assemble`] puts a
+//! [`arithmetic`], [`casts`] and [`memory`]), [`allocate`] chooses registers and writes instructions (with
+//! [`sequences`]), [`assemble`] puts a
 //! loop around them; [`evex`] and [`ops`] know the bytes.
 
 mod affine;
@@ -22,6 +23,7 @@ mod memory;
 mod ops;
 mod program;
 mod select;
+mod sequences;
 mod values;
 
 pub(super) use affine::{Motion, Motions};

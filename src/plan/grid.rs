@@ -42,8 +42,9 @@ impl Grid {
 
     /// The coordinates of the tiles with that number along one dimension.
     pub fn range(&self, dim: usize, number: i64) -> Interval {
-        let first = self.origin[dim] + number * self.shape[dim];
-        Interval::trusted(first, first + self.shape[dim] - 1).intersect(self.region[dim])
+        let (first, region) = (self.origin[dim] + number * self.shape[dim], self.region[dim]);
+        let last = first.saturating_add(self.shape[dim] - 1).min(region.last());
+        Interval::trusted(first.max(region.first()).min(last + 1), last)
     }
 
     /// The numbers of the tiles that meet a range along one dimension.

@@ -34,17 +34,23 @@ pub struct Order {
     /// Tiles that were ordered and still have readers to come: by which step, and how many.
     waiting: HashMap<TileId, (u64, u64)>,
     readers: Readers,
+    /// How many tasks read each tile, where there are few enough to go through all of them first.
+    counted: Option<HashMap<TileId, u64>>,
 }
+
+/// Requests of up to this many tiles are gone through beforehand; of larger ones, readers are found by what moves how.
+const FEW: u128 = 1 << 13;
 
 impl Order {
     /// From the first task on.
-    pub fn new() -> Self {
+    pub fn new(division: &Division) -> Self {
         Order {
             next: 0,
             ready: VecDeque::new(),
             count: 0,
             waiting: HashMap::new(),
             readers: Readers::default(),
+            counted: (division.tiles() <= FEW).then(|| counted(division)),
         }
     }
 
@@ -75,7 +81,11 @@ impl Order {
                         stack.push((source, own, 0));
                     }
                 }
-                None => self.emit(tile, sources, division),
+                // Where readers are not counted exactly, a tile may be gone again: then it is made once more.
+                None => match sources.iter().position(|source| !self.waiting.contains_key(source)) {
+                    Some(gone) => stack.push((tile, sources, gone)),
+                    None => self.emit(tile, sources, division),
+                },
             }
         }
     }
@@ -84,29 +94,50 @@ impl Order {
         if self.waiting.contains_key(&tile) {
             return;
         }
-        let (number, readers) = (self.count, self.readers.count(division, &tile));
+        let shared = tile.0 + 1 < division.groups.len();
+        let counted = match &self.counted {
+            Some(counts) => counts.get(&tile).copied().unwrap_or(0),
+            None => self.readers.count(division, &tile),
+        };
+        // Somebody asked for it, or it would not be ordered.
+        let (number, readers) = (self.count, counted.max(u64::from(shared)));
         self.count += 1;
-        let sources = sources.iter().filter_map(|source| self.read(source)).collect();
-        if tile.0 + 1 < division.groups.len() {
+        let steps = sources.iter().map(|source| self.waiting[source].0).collect();
+        sources.iter().for_each(|source| self.read(source));
+        if shared {
             self.waiting.insert(tile.clone(), (number, readers));
         }
-        self.ready.push_back(Step { number, tile, sources, readers });
+        self.ready.push_back(Step { number, tile, sources: steps, readers });
     }
 
-    /// The step that makes a tile, which has one reader less to wait for.
-    fn read(&mut self, source: &TileId) -> Option<u64> {
-        let (number, left) = self.waiting.get_mut(source)?;
-        let number = *number;
-        *left = left.saturating_sub(1);
-        if *left == 0 {
-            self.waiting.remove(source);
+    /// A tile has one reader less to wait for.
+    fn read(&mut self, source: &TileId) {
+        if let Some((_, left)) = self.waiting.get_mut(source) {
+            *left = left.saturating_sub(1);
+            if *left == 0 {
+                self.waiting.remove(source);
+            }
         }
-        Some(number)
     }
 }
 
-impl Default for Order {
-    fn default() -> Self {
-        Order::new()
+/// Goes through all tasks, and counts who reads what.
+fn counted(division: &Division) -> HashMap<TileId, u64> {
+    let mut counts: HashMap<TileId, u64> = HashMap::new();
+    let last = division.groups.len() - 1;
+    let grid = &division.groups[last].grid;
+    let mut stack: Vec<TileId> = Vec::new();
+    for at in 0..grid.count() {
+        stack.push((last, grid.number(at)));
+        while let Some((group, number)) = stack.pop() {
+            for source in division.sources(group, &number) {
+                let count = counts.entry(source.clone()).or_insert(0);
+                *count += 1;
+                if *count == 1 {
+                    stack.push(source);
+                }
+            }
+        }
     }
+    counts
 }

@@ -66,7 +66,7 @@ fn scratch_of_all(division: &Division, workers: u64) -> u64 {
 
 /// Walks through the order; a task ends when as many later ones have begun as there are other workers.
 fn walked(division: &Division, threads: usize) -> (u64, u64) {
-    let mut order = Order::new();
+    let mut order = Order::new(division);
     let mut alive: HashMap<u64, (u64, u64)> = HashMap::new();
     let mut running: VecDeque<(Vec<u64>, bool)> = VecDeque::new();
     let (mut bytes, mut results, mut most, mut most_bytes) = (0u64, 0u64, 0, 0);

@@ -99,7 +99,7 @@ fn held(slot: &Slot, what: &str) -> String {
 }
 
 fn order(division: &Division, text: &mut String) {
-    let mut order = Order::new();
+    let mut order = Order::new(division);
     let mut left: BTreeMap<u64, u64> = BTreeMap::new();
     for _ in 0..LISTED {
         let Some(step) = order.next(division) else { return };

@@ -19,7 +19,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Runs every task of a request; tiles of the result go to `out`. `progress` hears how many elements were added.
 pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
-    let schedule = Schedule { work, out, threads, progress, state: Mutex::default(), wake: Condvar::new() };
+    let state = Mutex::new(State::new(Order::new(work.division)));
+    let schedule = Schedule { work, out, threads, progress, state, wake: Condvar::new() };
     let workers = work.division.tiles().min(threads as u128) as usize;
     if workers <= 1 {
         schedule.worker(0);
@@ -42,7 +43,6 @@ struct Schedule<'s> {
     wake: Condvar,
 }
 
-#[derive(Default)]
 struct State {
     order: Order,
     next: Option<Step>,
@@ -50,6 +50,12 @@ struct State {
     /// Shared tiles, by the step that makes them.
     tiles: HashMap<u64, Shared>,
     failed: Option<Box<Diagnostic>>,
+}
+
+impl State {
+    fn new(order: Order) -> State {
+        State { order, next: None, running: BTreeSet::new(), tiles: HashMap::new(), failed: None }
+    }
 }
 
 struct Shared {

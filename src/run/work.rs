@@ -23,6 +23,7 @@ use crate::seeded::{self, Bug};
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// What every task of a run sees.
 pub struct Work<'r> {
@@ -285,6 +286,9 @@ impl<'r> Work<'r> {
                 && whole.get()
             {
                 let cancel = &self.control.cancel;
+                if cancel.load(Ordering::Relaxed) {
+                    return whole.set(false);
+                }
                 whole.set(call(&kernel.module, &kernel.lowered, &part, number, places, cancel));
             }
         };

@@ -4,7 +4,6 @@
 //! room. Sources (rows of memory, constants, what is the same for the whole row) are never saved: they are loaded again,
 //! or go into the instruction as memory.
 
-use super::evex::When;
 use super::evex::{Base, Bits, Bytes, Gpr, Index, Memory, Operands, R11, RAX, RDI, RSP, Rm};
 use super::ops::{self, Encoding, Tuple};
 use super::program::{Address, Class, Home, Inst, Part, Program, Reg, Shape};
@@ -49,9 +48,9 @@ pub(super) struct Cost {
 }
 
 pub(super) struct Allocator<'p> {
-    program: &'p Program,
-    bits: Bits,
-    pass: Pass,
+    pub(super) program: &'p Program,
+    pub(super) bits: Bits,
+    pub(super) pass: Pass,
     fixed: &'p Fixed,
     pub(super) bytes: &'p mut Bytes,
     /// The uses of each register that are still to come, the next one last.
@@ -61,7 +60,7 @@ pub(super) struct Allocator<'p> {
     vectors: [Option<Reg>; VECTORS as usize],
     masks: [Option<Reg>; 8],
     /// Registers that the instruction under construction uses.
-    locked: Vec<(Class, u8)>,
+    pub(super) locked: Vec<(Class, u8)>,
     used: u32,
     stack: usize,
 }
@@ -117,7 +116,7 @@ pub(super) fn plain(reg: u8, vvvv: u8, rm: Rm) -> Operands {
     Operands { reg, vvvv, rm, mask: 0, zeroing: false, imm: None }
 }
 
-fn in_pool(offset: i32) -> Memory {
+pub(super) fn in_pool(offset: i32) -> Memory {
     Memory { base: Base::Pool, index: None, offset }
 }
 
@@ -274,74 +273,6 @@ impl Allocator<'_> {
         self.bytes.vector(encoding[usize::from(wide)], self.bits, &plain(dst, vvvv, rm));
     }
 
-    /// dst = a / b by way of c, the inverse of b.
-    ///
-    /// With q = a * c rounded, the rest a - q * b is exact, and q + rest * c rounds to the quotient (Markstein's theorem),
-    /// as long as nothing overflows and no bits fall off at the small end. Where a lane's exponent is outside of the
-    /// middle, those lanes are divided as they are; zeros and what is not a number are among them.
-    fn divide(&mut self, at: usize, inst: &Inst) {
-        let wide = inst.encoding.wide == 1;
-        let [a, b, c] = [0, 1, 2].map(|arg| self.ensure(inst.args[arg]));
-        let quotient = self.free(Class::Vector);
-        self.locked.push((Class::Vector, quotient));
-        let rest = self.free(Class::Vector);
-        self.locked.push((Class::Vector, rest));
-        let far = self.free(Class::Mask);
-        let of = |narrow: &'static Encoding, other: &'static Encoding| if wide { other } else { narrow };
-        let (bits, register) = (self.bits, Rm::Register);
-        // The exponent is in the middle if bits * 2 - lowest < highest - lowest, without signs.
-        let shift = Operands { imm: Some(1), ..plain(6, rest, register(a)) };
-        self.bytes.vector(of(&ops::SHIFTD, &ops::SHIFTQ), bits, &shift);
-        let [lowest, range] = [0, 1].map(|number| in_pool(self.program.middles[usize::from(wide)][number]));
-        self.bytes.vector(of(&ops::SUBD, &ops::SUBQ), bits, &plain(rest, rest, Rm::Broadcast(lowest)));
-        let compare = Operands { imm: Some(5), ..plain(far, rest, Rm::Broadcast(range)) };
-        self.bytes.vector(of(&ops::CMPUD, &ops::CMPUQ), bits, &compare);
-        self.bytes.vector(of(&ops::MULPS, &ops::MULPD), bits, &plain(quotient, a, register(c)));
-        self.bytes.vector(&ops::MOVPS, bits, &plain(rest, 0, register(quotient)));
-        self.bytes.vector(of(&ops::FNMA213PS, &ops::FNMA213PD), bits, &plain(rest, b, register(a)));
-        self.bytes.vector(of(&ops::FMA231PS, &ops::FMA231PD), bits, &plain(quotient, rest, register(c)));
-        self.bytes.mask(&ops::KTEST, &plain(far, 0, register(far)));
-        let all = self.bytes.jump_forward(When::Zero);
-        let divide = Operands { mask: far, ..plain(quotient, a, register(b)) };
-        self.bytes.vector(inst.encoding, bits, &divide);
-        self.bytes.land(all);
-        self.release(at, inst);
-        self.take(inst.dst.expect("a result"), quotient);
-    }
-
-    /// dst = the low words of what i64 conversions of a are.
-    ///
-    /// Numbers that an i32 holds are converted to it. Its lowest number tells that one was not: then all go by way of i64,
-    /// in which too large ones are 2^63 - 1, and too small ones and what is no number have low words of 0.
-    fn low_words(&mut self, at: usize, inst: &Inst) {
-        let a = self.ensure(inst.args[0]);
-        let words = self.free(Class::Vector);
-        self.locked.push((Class::Vector, words));
-        let half = self.free(Class::Vector);
-        let far = self.free(Class::Mask);
-        let (bits, register) = (self.bits, Rm::Register);
-        let [lowest, end, all] = self.program.limits.map(|limit| Rm::Broadcast(in_pool(limit)));
-        let (upper, join) = match bits {
-            Bits::B512 => (&ops::UPPER512, &ops::JOIN512),
-            Bits::B256 => (&ops::UPPER256, &ops::JOIN256),
-        };
-        self.bytes.vector(&ops::CVTTPS2DQ, bits, &plain(words, 0, register(a)));
-        self.bytes.vector(&ops::CMPD, bits, &Operands { imm: Some(0), ..plain(far, words, lowest) });
-        self.bytes.mask(&ops::KTEST, &plain(far, 0, register(far)));
-        let near = self.bytes.jump_forward(When::Zero);
-        self.bytes.vector(&ops::CVTTPS2QQ, bits, &plain(half, 0, register(a)));
-        self.bytes.vector(&ops::MOVQD, bits, &plain(half, 0, register(words)));
-        self.bytes.vector(upper, bits, &Operands { imm: Some(1), ..plain(a, 0, register(half)) });
-        self.bytes.vector(&ops::CVTTPS2QQ, bits, &plain(half, 0, register(half)));
-        self.bytes.vector(&ops::MOVQD, bits, &plain(half, 0, register(half)));
-        self.bytes.vector(join, bits, &Operands { imm: Some(1), ..plain(words, words, register(half)) });
-        self.bytes.vector(&ops::CMPPS, bits, &Operands { imm: Some(29), ..plain(far, a, end) });
-        self.bytes.vector(&ops::BLENDD, bits, &Operands { mask: far, ..plain(words, words, all) });
-        self.bytes.land(near);
-        self.release(at, inst);
-        self.take(inst.dst.expect("a result"), words);
-    }
-
     /// dst = a permuted with c by b; written over a copy of a.
     fn permute2(&mut self, at: usize, inst: &Inst) {
         let [a, b, c] = [0, 1, 2].map(|arg| self.ensure(inst.args[arg]));
@@ -361,38 +292,8 @@ impl Allocator<'_> {
         self.release(at, inst);
     }
 
-    /// A gather uses up its mask and must not write over its indices.
-    fn gather(&mut self, at: usize, inst: &Inst, address: Address, part: Part) {
-        let index = self.ensure(inst.args[0]);
-        let mask = self.free(Class::Mask);
-        self.locked.push((Class::Mask, mask));
-        match (self.pass, part) {
-            (Pass::Whole, _) => {
-                self.bytes.mask(&ops::KXNOR, &plain(mask, mask, Rm::Register(mask)));
-            }
-            (Pass::Tail, Part::High) => {
-                let half = Operands { imm: Some(self.half()), ..plain(mask, 0, Rm::Register(TAIL)) };
-                self.bytes.mask(&ops::KSHIFTR, &half);
-            }
-            (Pass::Tail, _) => {
-                self.bytes.mask(&ops::KLOAD, &plain(mask, 0, Rm::Register(TAIL)));
-            }
-        }
-        let dst = self.free(Class::Vector);
-        self.bytes.vector(&ops::XORD, self.bits, &plain(dst, dst, Rm::Register(dst)));
-        let mut memory = match address.step {
-            0 => self.memory(address),
-            _ => self.moved(address),
-        };
-        memory.index = Some((Index::Lanes(index), inst.imm.unwrap_or(1)));
-        let operands = Operands { mask, ..plain(dst, 0, Rm::Memory(memory)) };
-        self.bytes.vector(inst.encoding, self.bits, &operands);
-        self.release(at, inst);
-        self.take(inst.dst.expect("a result"), dst);
-    }
-
     /// Half the lanes of a row.
-    fn half(&self) -> u8 {
+    pub(super) fn half(&self) -> u8 {
         (self.bits.bytes() / 8) as u8
     }
 
@@ -423,7 +324,7 @@ impl Allocator<'_> {
     }
 
     /// Where an address points in this step of the row.
-    fn memory(&mut self, address: Address) -> Memory {
+    pub(super) fn memory(&mut self, address: Address) -> Memory {
         let Address { slot, step, offset } = address;
         if matches!(step, 0 | 1 | 2 | 4 | 8) {
             let base = self.fixed.pointers.get(&slot).copied().unwrap_or_else(|| {
@@ -437,7 +338,7 @@ impl Allocator<'_> {
     }
 
     /// The same without an index.
-    fn moved(&mut self, address: Address) -> Memory {
+    pub(super) fn moved(&mut self, address: Address) -> Memory {
         self.bytes.multiply(R11, RAX, address.step as i32);
         self.bytes.add_memory(R11, in_frame(address.slot));
         Memory::at(R11, address.offset)
@@ -483,7 +384,7 @@ impl Allocator<'_> {
     }
 
     /// The register that a value is in, which it is brought into if it has none.
-    fn ensure(&mut self, reg: Reg) -> u8 {
+    pub(super) fn ensure(&mut self, reg: Reg) -> u8 {
         let class = self.program.classes[reg.index()];
         let place = match self.places[reg.index()] {
             Some(place) => place,
@@ -535,7 +436,7 @@ impl Allocator<'_> {
     }
 
     /// Gives back the registers of arguments that were used for the last time.
-    fn release(&mut self, at: usize, inst: &Inst) {
+    pub(super) fn release(&mut self, at: usize, inst: &Inst) {
         for arg in inst.args.iter().chain(&inst.mask) {
             let uses = &mut self.uses[arg.index()];
             while uses.last().is_some_and(|next| *next <= at) {
@@ -562,7 +463,7 @@ impl Allocator<'_> {
         self.take(dst, place)
     }
 
-    fn take(&mut self, reg: Reg, place: u8) -> u8 {
+    pub(super) fn take(&mut self, reg: Reg, place: u8) -> u8 {
         self.places[reg.index()] = Some(place);
         match self.program.classes[reg.index()] {
             Class::Vector => {
@@ -583,7 +484,7 @@ impl Allocator<'_> {
     }
 
     /// A register that may be written: a free one, or the one whose value is needed last.
-    fn free(&mut self, class: Class) -> u8 {
+    pub(super) fn free(&mut self, class: Class) -> u8 {
         let (held, numbers): (&[Option<Reg>], std::ops::Range<u8>) = match class {
             Class::Vector => (&self.vectors, 0..VECTORS),
             Class::Mask => (&self.masks, 1..TAIL),

@@ -376,3 +376,100 @@ fn prefix_bits(prefix: Prefix) -> u8 {
         Prefix::F2 => 3,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::ops::{ALL, Encoding, Tuple};
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+
+    fn read_back(bytes: &[u8]) -> String {
+        let mut formatter = IntelFormatter::new();
+        formatter.options_mut().set_use_pseudo_ops(false);
+        let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
+        let mut text = String::new();
+        formatter.format(&decoder.decode(), &mut text);
+        assert!(!decoder.can_decode(), "{bytes:x?}: {text} and more");
+        text
+    }
+
+    fn memory(index: Option<(Index, u8)>, offset: i32) -> Memory {
+        Memory { base: Base::Register(Gpr(12)), index, offset }
+    }
+
+    fn has_number(name: &str) -> bool {
+        ["vrndscale", "vcmp", "vpcmp", "vextract", "vinsert", "vcvtps2ph", "kshift"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
+    }
+
+    fn written(encoding: &Encoding, bits: Bits) -> Vec<u8> {
+        let name = encoding.name;
+        let is_mask = name.starts_with('k');
+        let mask = if name.starts_with("vpgather") || name.starts_with("vpblend") { 3 } else { 0 };
+        let rm = match name {
+            _ if name.starts_with("vpgather") => Rm::Memory(memory(Some((Index::Lanes(20), 4)), 64)),
+            _ if name.starts_with("vpbroadcast") => Rm::General(R11),
+            _ if encoding.tuple == Tuple::Element => Rm::Memory(memory(None, 64)),
+            "kmovw" if encoding.opcode == 0x92 => Rm::General(R11),
+            "kmovw" if encoding.opcode == 0x91 => Rm::Memory(memory(None, 64)),
+            _ if is_mask => Rm::Register(5),
+            _ => Rm::Register(27),
+        };
+        let to_mask = name.contains("cmp") || name.starts_with("vptest");
+        let reg = if is_mask || to_mask { 2 } else { 9 };
+        let three = ["vadd", "vsub", "vmul", "vdiv", "vmin", "vmax", "vfm", "vfnm", "vpand", "vpor", "vpxor"]
+            .into_iter()
+            .chain(["vpadd", "vpsub", "vpmul", "vpmin", "vpmax", "vps", "vpcmp", "vcmp", "vptest"])
+            .chain(["vpblend", "vinsert", "vperm"])
+            .any(|prefix| name.starts_with(prefix));
+        let vvvv = if is_mask && encoding.tuple == Tuple::Half {
+            4
+        } else if three {
+            18
+        } else {
+            0
+        };
+        let imm = has_number(name).then_some(1);
+        let operands = Operands { reg, vvvv, rm, mask, zeroing: false, imm };
+        let mut bytes = Bytes::default();
+        if is_mask {
+            bytes.mask(encoding, &operands)
+        } else {
+            bytes.vector(encoding, bits, &operands)
+        }
+        bytes.code
+    }
+
+    #[test]
+    fn every_instruction_reads_back() {
+        let named = ALL.iter().filter(|encoding| !encoding.name.starts_with("shift"));
+        let both = named.flat_map(|encoding| [(encoding, Bits::B256), (encoding, Bits::B512)]);
+        for (encoding, bits) in
+            both.filter(|(encoding, bits)| *bits == Bits::B512 || !encoding.name.ends_with("64x4"))
+        {
+            let text = read_back(&written(encoding, bits));
+            assert_eq!(text.split(' ').next(), Some(encoding.name), "{text}");
+        }
+    }
+
+    #[test]
+    fn operands_read_back() {
+        let plain = |rm: Rm| Operands { reg: 9, vvvv: 18, rm, mask: 0, zeroing: false, imm: None };
+        let row = |offset: i32| memory(Some((Index::Register(RAX), 4)), offset);
+        let cases = [
+            (Rm::Register(27), "vaddps zmm9,zmm18,zmm27"),
+            (Rm::Memory(row(0)), "vaddps zmm9,zmm18,[r12+rax*4]"),
+            (Rm::Memory(row(-64)), "vaddps zmm9,zmm18,[r12+rax*4-40h]"),
+            (Rm::Memory(row(4)), "vaddps zmm9,zmm18,[r12+rax*4+4]"),
+            (Rm::Memory(Memory::at(Gpr(13), 0)), "vaddps zmm9,zmm18,[r13]"),
+            (Rm::Memory(Memory::at(RSP, 128)), "vaddps zmm9,zmm18,[rsp+80h]"),
+            (Rm::Broadcast(Memory::at(RDI, 16)), "vaddps zmm9,zmm18,[rdi+10h]{1to16}"),
+        ];
+        for (rm, expect) in cases {
+            let mut bytes = Bytes::default();
+            bytes.vector(&super::super::ops::ADDPS, Bits::B512, &plain(rm));
+            assert_eq!(read_back(&bytes.code), expect);
+        }
+    }
+}

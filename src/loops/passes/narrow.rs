@@ -541,11 +541,11 @@ mod tests {
     #[test]
     fn choices_give_narrow_values() {
         let body = "v10: bool = lt v0 v2\nif v10\n  v11: i64 = mul v8 v8\nelse\n  v12: i64 = neg v8\ngive v13: i64 = v11 else v12\nv14: f32 = cast v13";
-        check(body, "v14", "i32 cast, f32 cast");
+        check(body, "v14", "i32 cast, i32 mul, i32 neg, f32 cast");
         let low = body
             .replace("neg v8", "mul v5 v5")
             .replace("f32 = cast v13", "u8 = cast v13\nv15: f32 = cast v14");
-        check(&low, "v15", "i32 cast, i32 cast, u8 cast, f32 cast");
+        check(&low, "v15", "i32 cast, i32 mul, i32 cast, i32 mul, u8 cast, f32 cast");
     }
 
     #[test]

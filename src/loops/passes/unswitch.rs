@@ -16,7 +16,7 @@ use crate::loops::ir::{Block, For, If, Kernel, Statement, ValueId};
 use std::collections::BTreeSet;
 
 /// Kernels that would have more values than this keep their choices where they are.
-const LARGEST: usize = 6_000;
+const LARGEST: usize = 3_000;
 
 /// The kernel with its choices outside of loops; values of what was copied have no place any more.
 pub fn unswitch(mut kernel: Kernel) -> Kernel {
