@@ -32,9 +32,12 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Makes it hold `bytes`; what it held is lost.
+    /// Makes it hold `bytes` or more; what it held is lost.
     pub fn resize(&mut self, bytes: u128) -> Result<()> {
         let words = bytes.div_ceil(8);
+        if words <= self.words.len() as u128 {
+            return Ok(());
+        }
         let more = words.saturating_sub(self.words.len() as u128);
         let room = usize::try_from(more).ok().and_then(|more| self.words.try_reserve_exact(more).ok());
         if room.is_none() {
@@ -47,7 +50,7 @@ impl Buffer {
     }
 
     /// Bytes that it can hold.
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         8 * self.words.len()
     }
 

@@ -20,7 +20,7 @@ use crate::plan::readers::Division;
 use crate::plan::reuse::buffers;
 use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What every task of a run sees.
 pub struct Work<'r> {
@@ -28,6 +28,8 @@ pub struct Work<'r> {
     pub division: &'r Division,
     /// The code of every computed stage.
     pub kernels: &'r BTreeMap<TensorId, Arc<Kernel>>,
+    /// Memory that workers take, and give back.
+    pub spare: &'r Spare,
     /// Inputs and host functions.
     pub world: &'r World,
     /// What was written into variables.
@@ -59,6 +61,46 @@ pub struct Tile {
 pub struct Scratch {
     buffers: Vec<Buffer>,
 }
+
+/// Bytes that a worker keeps from group to group and from run to run, at the most.
+const KEPT: usize = 2 << 20;
+
+impl Scratch {
+    /// Gives back all that is more than a little.
+    pub fn trim(&mut self) {
+        let mut room = KEPT;
+        self.buffers.retain(|buffer| {
+            let rest = room.checked_sub(buffer.len());
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        });
+    }
+}
+
+/// Memory of workers between runs: what is there already need not be cleared by the system once more.
+#[derive(Debug, Default)]
+pub struct Spare {
+    scratches: Mutex<Vec<Scratch>>,
+}
+
+impl Spare {
+    /// Memory for a worker.
+    pub fn take(&self) -> Scratch {
+        self.scratches.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Keeps the memory of a worker that is done.
+    pub fn give(&self, mut scratch: Scratch) {
+        scratch.trim();
+        let mut known = self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST_WORKERS {
+            known.push(scratch);
+        }
+    }
+}
+
+/// Workers whose memory is kept.
+const MOST_WORKERS: usize = 16;
 
 /// Where the members of a task lie.
 pub(super) struct Held<'m> {
