@@ -24,6 +24,8 @@ pub mod reference;
 pub mod schedule;
 #[cfg(feature = "jit")]
 pub mod slabs;
+#[cfg(feature = "jit")]
+mod stage;
 pub mod stats;
 #[cfg(feature = "jit")]
 mod steps;

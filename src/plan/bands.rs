@@ -89,7 +89,7 @@ fn ring(region: &Region, dim: usize, rows: i64) -> Option<Ring> {
 fn most_rows(stages: &Stages, group: &Group, task: &Task) -> Vec<i64> {
     let mut most = vec![1; group.members.len()];
     let mut bands = Bands::new(stages, group, task);
-    while bands.next().is_some() {
+    while bands.advance().is_some() {
         for (most, held) in most.iter_mut().zip(&bands.held) {
             *most = (*most).max(held.len().unwrap_or(1));
         }
@@ -97,7 +97,7 @@ fn most_rows(stages: &Stages, group: &Group, task: &Task) -> Vec<i64> {
     most
 }
 
-/// Goes through the bands of a task.
+/// Goes through the bands of a task; what it has said of one is written over by the next.
 pub struct Bands<'p> {
     stages: &'p Stages,
     group: &'p Group,
@@ -108,61 +108,93 @@ pub struct Bands<'p> {
     done: Vec<Option<i64>>,
     /// The rows of every member that this band uses.
     held: Vec<Interval>,
+    band: Band,
 }
 
 /// What is computed in one band: members first, in order, then the target.
 #[derive(Clone, Debug)]
 pub struct Band {
-    /// Per member; `None` where nothing is new.
-    pub members: Vec<Option<Region>>,
+    members: Vec<Fresh>,
     /// Of the target: of a recurrence, one step.
     pub target: Region,
+}
+
+/// What a band computes of a member.
+#[derive(Clone, Debug)]
+struct Fresh {
+    region: Region,
+    /// Whether there is anything new.
+    any: bool,
+}
+
+impl Band {
+    /// What is new of every member; `None` where nothing is.
+    pub fn members(&self) -> impl Iterator<Item = Option<&Region>> {
+        self.members.iter().map(Fresh::get)
+    }
+}
+
+impl Fresh {
+    fn get(&self) -> Option<&Region> {
+        self.any.then_some(&self.region)
+    }
 }
 
 const NOTHING: Interval = Interval::EMPTY;
 
 impl<'p> Bands<'p> {
-    /// From the first band on.
+    /// Before the first band.
     pub fn new(stages: &'p Stages, group: &'p Group, task: &'p Task) -> Self {
         let next = match (&task.steps, group.stream) {
             (Some((steps, _)), _) => steps.range.first() + i64::from(seeded::active(Bug::RecurrenceStart)),
             (None, Some(dim)) => task.tile[dim].first(),
             (None, None) => 0,
         };
+        let whole = |slot: &Option<Slot>| slot.as_ref().map(|slot| slot.region.clone()).unwrap_or_default();
+        let members = task.slots.iter().map(|slot| Fresh { region: whole(slot), any: false }).collect();
+        let band = Band { members, target: task.tile.clone() };
         let members = group.members.len();
-        Bands { stages, group, task, next, done: vec![None; members], held: vec![NOTHING; members] }
+        Bands { stages, group, task, next, done: vec![None; members], held: vec![NOTHING; members], band }
     }
 
-    fn target(&mut self) -> Option<Region> {
+    /// The next band.
+    pub fn advance(&mut self) -> Option<&Band> {
+        self.target()?;
+        for at in (0..self.group.members.len()).rev() {
+            let any = self.group.members[at].role != Role::Resident && self.member(at);
+            self.band.members[at].any = any;
+        }
+        Some(&self.band)
+    }
+
+    /// Finds what the next band computes of the target.
+    fn target(&mut self) -> Option<()> {
         if let Some((steps, _)) = &self.task.steps {
             let needed = (self.next..=steps.range.last()).find_map(|step| Some((step, steps.at(step)?)));
             self.next = needed.as_ref().map_or(steps.range.last(), |(step, _)| *step) + 1;
-            return needed.map(|(_, region)| region);
+            self.band.target = needed?.1;
+            return Some(());
         }
-        let mut region = self.task.tile.clone();
-        let (range, dim) = match self.group.stream {
-            None => (Interval::trusted(0, 0), None),
-            Some(dim) => (region[dim], Some(dim)),
-        };
+        let range = self.group.stream.map_or(Interval::trusted(0, 0), |dim| self.task.tile[dim]);
         if self.next > range.last() {
             return None;
         }
         let last = self.next.saturating_add(self.group.band - 1).min(range.last());
-        if let Some(dim) = dim {
-            region[dim] = Interval::trusted(self.next, last);
+        if let Some(dim) = self.group.stream {
+            self.band.target[dim] = Interval::trusted(self.next, last);
         }
         self.next = last + 1;
-        Some(region)
+        Some(())
     }
 
     /// The rows of a member that its readers' new rows need.
-    fn rows(&self, at: usize, dim: usize, new: &[Option<Region>], target: &Region) -> Interval {
+    fn rows(&self, at: usize, dim: usize) -> Interval {
         let member = &self.group.members[at];
         let mut rows = NOTHING;
         for reader in &member.readers {
             let (id, region) = match self.group.members.get(*reader) {
-                Some(member) => (member.tensor, new[*reader].as_ref()),
-                None => (self.group.target, Some(target)),
+                Some(member) => (member.tensor, self.band.members[*reader].get()),
+                None => (self.group.target, Some(&self.band.target)),
             };
             let Some(region) = region else { continue };
             let needs = &self.stages.needs[id.index()].sources;
@@ -173,43 +205,25 @@ impl<'p> Bands<'p> {
         rows
     }
 
-    /// What a member computes in this band.
-    fn member(&mut self, at: usize, new: &[Option<Region>], target: &Region) -> Option<Region> {
-        let slot = self.task.slots[at].as_ref()?;
+    /// Finds what a member computes in this band; false if there is nothing.
+    fn member(&mut self, at: usize) -> bool {
+        let Some(slot) = &self.task.slots[at] else { return false };
         let Some(dim) = self.group.members[at].stream else {
-            let first = self.done[at].is_none();
-            self.done[at] = Some(0);
-            return first.then(|| slot.region.clone());
+            return self.done[at].replace(0).is_none();
         };
-        let rows = self.rows(at, dim, new, target).intersect(slot.region[dim]);
+        let rows = self.rows(at, dim).intersect(slot.region[dim]);
         if rows.is_empty() {
             self.held[at] = NOTHING;
-            return None;
+            return false;
         }
         let first = self.done[at].map_or(rows.first(), |done| rows.first().max(done + 1));
         let last = self.done[at].map_or(rows.last(), |done| rows.last().max(done));
         self.held[at] = Interval::trusted(rows.first(), last);
         self.done[at] = Some(last);
         let short = i64::from(seeded::active(Bug::HaloOffByOne) && first < rows.last());
-        (first <= rows.last()).then(|| {
-            let mut region = slot.region.clone();
-            region[dim] = Interval::trusted(first, rows.last() - short);
-            region
-        })
-    }
-}
-
-impl Iterator for Bands<'_> {
-    type Item = Band;
-
-    fn next(&mut self) -> Option<Band> {
-        let target = self.target()?;
-        let mut new: Vec<Option<Region>> = vec![None; self.group.members.len()];
-        for at in (0..new.len()).rev() {
-            if self.group.members[at].role != Role::Resident {
-                new[at] = self.member(at, &new, &target);
-            }
+        if first <= rows.last() {
+            self.band.members[at].region[dim] = Interval::trusted(first, rows.last() - short);
         }
-        Some(Band { members: new, target })
+        first <= rows.last()
     }
 }

@@ -35,6 +35,11 @@ impl Grid {
         Grid { region, origin, shape, numbers }
     }
 
+    /// The number of the tile in the middle.
+    pub fn middle(&self) -> Vec<i64> {
+        self.numbers.iter().map(|numbers| numbers.first() + (numbers.last() - numbers.first()) / 2).collect()
+    }
+
     /// The coordinates of a tile.
     pub fn tile(&self, number: &[i64]) -> Region {
         (0..number.len()).map(|dim| self.range(dim, number[dim])).collect()

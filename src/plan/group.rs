@@ -230,8 +230,7 @@ impl Former<'_> {
     fn open(&mut self, target: TensorId, why: &'static str) {
         let region = &self.boxes[&target];
         let grid = super::shape::grid(self.stages, self.request, target, region);
-        let middle: Vec<i64> = grid.numbers.iter().map(|n| n.first() + (n.last() - n.first()) / 2).collect();
-        let sample = grid.tile(&middle);
+        let sample = grid.tile(&grid.middle());
         let sample = work_box(self.stages, target, &sample);
         self.home.insert(target, self.groups.len());
         self.samples.push(BTreeMap::from([(target, sample)]));
@@ -311,7 +310,7 @@ impl Former<'_> {
             self.groups.iter().enumerate().map(|(at, group)| (group.target, at)).collect();
         for (at, group) in self.groups.iter_mut().enumerate() {
             list_members(self.stages, self.boxes, order, &home, &targets, at, group);
-            set_streams(self.stages, group);
+            set_streams(self.stages, group, self.boxes);
         }
         self.groups
     }
@@ -355,7 +354,7 @@ fn list_members(
 }
 
 /// Decides along which dimension every member streams, readers first.
-fn set_streams(stages: &Stages, group: &mut Group) {
+fn set_streams(stages: &Stages, group: &mut Group, boxes: &Needed) {
     let rank = stages.tensor(group.target).domain.rank();
     let time = recurrence(stages, group.target).map(|recurrence| recurrence.dim);
     group.stream = time.or((rank >= 2).then(|| rank - 2));
@@ -369,11 +368,11 @@ fn set_streams(stages: &Stages, group: &mut Group) {
         group.members[at].stream = stream;
     }
     let streams = group.members.iter().any(|member| member.stream.is_some());
-    group.band = match (time, streams) {
-        (Some(_), _) => 1,
-        (None, false) => i64::MAX,
-        (None, true) => super::shape::band(&group.grid),
-    };
+    match (time, streams) {
+        (Some(_), _) => group.band = 1,
+        (None, false) => group.band = i64::MAX,
+        (None, true) => super::shape::set_band(stages, group, boxes),
+    }
 }
 
 /// How a member follows the target, and the dimension along which it can follow the bands.

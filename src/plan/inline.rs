@@ -42,6 +42,11 @@ pub fn inline_sparse(stages: &Stages, request: &Request) -> Option<Stages> {
     }
 }
 
+/// Whether there is a source that [`inline_sparse`] would make part of the target.
+pub fn reads_sparsely(stages: &Stages, request: &Request) -> bool {
+    needed_boxes(stages, request).is_ok_and(|boxes| sparse_source(stages, request, &boxes).is_some())
+}
+
 pub(super) fn body_of(stages: &Stages, id: TensorId) -> Option<&Resolved> {
     match &stages.tensor(id).kind {
         TensorKind::Pointwise(Pointwise { body, recurrence: None }) => Some(body),

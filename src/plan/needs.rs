@@ -93,12 +93,30 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
         let dims = dims.into_iter().enumerate().map(|(dim, parts)| {
             let gaps = parts.iter().any(|part| leaves_gaps(windows_of(stages, id), part));
             let motion = if gaps || free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
-            NeedDim { parts, motion }
+            NeedDim { parts: merged(parts), motion }
         });
         let need = Need { source, dims: dims.collect() };
         if source == id { needs.own = Some(need) } else { needs.sources.push(need) }
     }
     needs
+}
+
+/// Reads that one coordinate moves alike become one, which reaches as far as all of them.
+fn merged(parts: Vec<Part>) -> Vec<Part> {
+    let mut merged: Vec<Part> = Vec::new();
+    for part in parts {
+        let alike = |known: &&mut Part| {
+            known.global.or(part.global).is_none()
+                && (known.reach.driver, known.reach.clip) == (part.reach.driver, part.reach.clip)
+                && !known.reach.range.is_empty()
+                && !part.reach.range.is_empty()
+        };
+        match merged.iter_mut().find(alike) {
+            Some(known) => known.reach.range = known.reach.range.hull(part.reach.range),
+            None => merged.push(part),
+        }
+    }
+    merged
 }
 
 /// Between windows with gaps nothing is needed, so what is needed does not move on evenly.

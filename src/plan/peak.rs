@@ -180,7 +180,8 @@ fn scratch(division: &Division, group: &Group) -> u64 {
     let step = (count / FEW).max(1);
     let between =
         (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|place| group.grid.number(place));
-    let numbers = between.chain(corners(group));
+    let beyond = if step > 1 { corners(group) } else { Vec::new() };
+    let numbers = between.chain(beyond);
     let held = numbers.map(|number| {
         let task = task(&division.stages, group, &division.boxes, group.grid.tile(&number));
         held_bytes(division, group, &task)

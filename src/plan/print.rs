@@ -65,9 +65,7 @@ fn group(division: &Division, at: usize, text: &mut String) {
     };
     let why = if group.why.is_empty() { String::new() } else { format!(", shared: {}", group.why) };
     let _ = writeln!(text, "g{at} {name}: {}{tiles}{why}", ranges(&grid.region));
-    let middle: Vec<i64> =
-        grid.numbers.iter().map(|numbers| numbers.first() + (numbers.last() - numbers.first()) / 2).collect();
-    let task = task(&division.stages, group, &division.boxes, grid.tile(&middle));
+    let task = task(&division.stages, group, &division.boxes, grid.tile(&grid.middle()));
     if let Some((steps, slot)) = &task.steps {
         let held = held(slot, "steps");
         let _ = writeln!(text, "   {name}: steps {}, {held}", steps.range);

@@ -1,30 +1,32 @@
 //! How large tiles and bands are.
 //!
 //! ```text
-//! f32[y: inf, x: inf], 4096 × 4096 asked for      tiles 256 × 2048, bands of 4 rows
+//! f32[y: inf, x: inf], 4096 × 4096 asked for      tiles 128 × 4096, bands of 4 rows
 //! ```
 //!
 //! Rows as long as the caches allow, because what a task computes beyond its tile lies at the ends of rows; rows
 //! enough that little is computed again above and below; tiles enough that every worker has some.
 
+use super::bands::task;
 use super::grid::Grid;
-use super::group::Request;
+use super::group::{Group, Needed, Request};
 use super::recurrence::recurrence;
 use super::stages::Stages;
 use crate::access::footprint::Region;
 use crate::graph::Recurrence;
 use crate::graph::body::TensorId;
+use crate::index::Interval;
 
 /// Elements of a tile, about.
 const TILE: i64 = 1 << 19;
 /// Coordinates of a tile along its last dimension, at the most.
-const ROW: i64 = 2048;
+const ROW: i64 = 4096;
 /// Dimensions up to this length are not cut.
 const SHORT: i64 = 16;
 /// Bytes of the steps of a recurrence that are held at once, about.
 const STEPS: u64 = 256 << 20;
-/// Elements of a band, about.
-const BAND: i64 = 1 << 13;
+/// Bytes of all rings of a task, about: part of a second-level cache.
+const RINGS: u128 = 512 << 10;
 
 /// The tiles of a group that makes `region` of `target`.
 pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Region) -> Grid {
@@ -122,8 +124,28 @@ fn share(shape: &mut [i64], region: &Region, threads: usize) {
     }
 }
 
-/// Rows per band: enough work for one call, little enough that rings stay in the caches.
-pub fn band(grid: &Grid) -> i64 {
-    let row = grid.shape.last().copied().unwrap_or(1);
-    (BAND / row.max(1)).clamp(4, 64)
+/// Sets the rows per band: as many as rings that stay in the caches have room for.
+pub fn set_band(stages: &Stages, group: &mut Group, boxes: &Needed) {
+    for rows in [64, 32, 16, 8, 4] {
+        group.band = rows;
+        if ring_bytes(stages, group, boxes) <= RINGS {
+            return;
+        }
+    }
+}
+
+/// Bytes of all rings of a task in the middle, as long as it goes on.
+fn ring_bytes(stages: &Stages, group: &Group, boxes: &Needed) -> u128 {
+    let mut tile = group.grid.tile(&group.grid.middle());
+    if let Some(dim) = group.stream {
+        let (first, last) = (tile[dim].first(), tile[dim].last());
+        tile[dim] = Interval::trusted(first, last.min(first + 4 * group.band - 1));
+    }
+    let task = task(stages, group, boxes, tile);
+    let rings = group.members.iter().zip(&task.slots).filter(|(member, _)| member.stream.is_some());
+    let bytes = rings.map(|(member, slot)| {
+        let elements = slot.as_ref().map_or(0, |slot| slot.elements());
+        elements.saturating_mul(stages.tensor(member.tensor).element.bytes().into())
+    });
+    bytes.fold(0, u128::saturating_add)
 }

@@ -31,6 +31,8 @@ pub struct Pace {
 const CALL: Duration = Duration::from_millis(5);
 /// Elements of the first call, before anything is known, at the most.
 const FIRST_CALL: u64 = 512;
+/// Calls that do this many times less than they may are not worth a look at the clock.
+const FAR_LESS: u128 = 16;
 /// Steps of loops in the first call, about.
 const FIRST_STEPS: u64 = 1 << 20;
 
@@ -45,8 +47,11 @@ impl Pace {
         self.elements.load(Ordering::Relaxed)
     }
 
-    /// Calls, and takes note of how long it took.
+    /// Calls, and takes note of how long it took, unless the call does far less than one may.
     pub fn timed<T>(&self, elements: u128, call: impl FnOnce() -> T) -> T {
+        if elements.saturating_mul(FAR_LESS) < self.elements().into() {
+            return call();
+        }
         let start = Instant::now();
         let called = call();
         self.took(elements, start.elapsed());
@@ -116,5 +121,8 @@ mod tests {
             pace.took(elements, Duration::from_micros(micros));
             assert_eq!(pace.elements(), expect);
         }
+        pace.took(1000, Duration::from_micros(1000));
+        pace.timed(1, || {});
+        assert_eq!(pace.elements(), 5000, "a call of one element says nothing");
     }
 }

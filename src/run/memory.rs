@@ -1,11 +1,11 @@
 //! Memory that kernels work on, and the calls that do: the only place outside the JIT with `unsafe`.
 //!
 //! ```text
-//! call(module, lowered, box, [Place of a, Place of b, Place of the result])
+//! Call::new(module, lowered, [Place of a, Place of b, Place of the result])   ->   run(box), run(box), …
 //! ```
 //!
-//! A [`Place`] is memory and which elements lie in it. A call checks that every element of every box lies inside its
-//! memory; that a kernel stays inside those boxes is what lowering promises and tests/lower.rs checks on guard pages.
+//! A [`Place`] is memory and which elements lie in it. A [`Call`] checks that every element of every place lies inside
+//! its memory, and that what it is to compute lies inside its place; that a kernel stays inside those boxes is what lowering promises and tests/lower.rs checks on guard pages.
 #![allow(unsafe_code)]
 
 use crate::access::footprint::Region;
@@ -32,9 +32,12 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Makes it hold `bytes`; what it held is lost.
+    /// Makes it hold `bytes` or more; what it held is lost.
     pub fn resize(&mut self, bytes: u128) -> Result<()> {
         let words = bytes.div_ceil(8);
+        if words <= self.words.len() as u128 {
+            return Ok(());
+        }
         let more = words.saturating_sub(self.words.len() as u128);
         let room = usize::try_from(more).ok().and_then(|more| self.words.try_reserve_exact(more).ok());
         if room.is_none() {
@@ -47,7 +50,7 @@ impl Buffer {
     }
 
     /// Bytes that it can hold.
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         8 * self.words.len()
     }
 
@@ -153,25 +156,48 @@ impl<'m> Place<'m> {
     }
 }
 
-/// Runs a kernel over a box: the sources in order, then what it writes. False if it was cancelled, and then what it
-/// wrote means nothing.
-pub fn call(
-    module: &Module,
-    lowered: &Lowered,
-    region: &[Interval],
-    windows: &[i64],
-    places: &[Place<'_>],
-    cancel: &AtomicBool,
-) -> bool {
-    places.iter().for_each(Place::check);
-    let written = places.last().expect("a kernel writes");
-    assert!(written.holds(region), "{region:?} of {:?}", written.layout);
-    let boxes: Vec<BufferBox> = places.iter().map(|place| place.layout.clone()).collect();
-    let args = lowered.args(region, windows, &boxes);
-    let pointers: Vec<*mut u8> = places.iter().map(|place| place.memory.start).collect();
-    // SAFETY: a kernel reads and writes inside the boxes of its buffers, which lie inside their memory, as checked; the
-    // task that calls owns the elements that are written, and those that are read are complete.
-    unsafe { module.call_until(0, &args, &pointers, cancel) }
+/// A kernel and the memory it works on, checked once; a call only says which box.
+pub struct Call<'m> {
+    module: &'m Module,
+    /// The box, the numbers of a window, and where the elements of every buffer lie.
+    args: Vec<i64>,
+    pointers: Vec<*mut u8>,
+    written: Place<'m>,
+    /// Numbers of a window.
+    numbers: usize,
+}
+
+impl<'m> Call<'m> {
+    /// For the sources in order, then what the kernel writes; `numbers` says how many dimensions have windows.
+    pub fn new(module: &'m Module, lowered: &Lowered, numbers: usize, places: &[Place<'m>]) -> Self {
+        places.iter().for_each(Place::check);
+        let written = places.last().expect("a kernel writes").clone();
+        let boxes: Vec<BufferBox> = places.iter().map(|place| place.layout.clone()).collect();
+        let anywhere = vec![Interval::trusted(0, 0); written.layout.dims.len()];
+        let args = lowered.args(&anywhere, &vec![0; numbers], &boxes);
+        let pointers = places.iter().map(|place| place.memory.start).collect();
+        Call { module, args, pointers, written, numbers }
+    }
+
+    /// What it writes.
+    pub fn written(&self) -> &Place<'m> {
+        &self.written
+    }
+
+    /// Computes a box. False if that was cancelled, and then what it wrote means nothing.
+    pub fn run(&mut self, region: &[Interval], window: &[i64], cancel: &AtomicBool) -> bool {
+        let (written, rank) = (&self.written, region.len());
+        assert!(written.holds(region), "{region:?} of {:?}", written.layout);
+        assert_eq!(window.len(), self.numbers, "the numbers of a window");
+        for (ends, range) in self.args.chunks_exact_mut(2).zip(region) {
+            ends.copy_from_slice(&[range.first(), range.last() + 1]);
+        }
+        self.args[2 * rank..][..self.numbers].copy_from_slice(window);
+        // SAFETY: a kernel reads and writes inside the boxes of its buffers, which lie inside their memory, as checked
+        // when this was made, and that memory is borrowed as long as this lives; the task that calls owns the elements
+        // that are written, and those that are read are complete.
+        unsafe { self.module.call_until(0, &self.args, &self.pointers, cancel) }
+    }
 }
 
 /// Copies a box from one place to another.

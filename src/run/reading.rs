@@ -69,7 +69,8 @@ impl Planned for Reading {
             (control.progress)(now, total);
         };
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
-        let scene = Scene { kernels, world: &self.job.world, vars: &vars, control, limits, ledger: &ledger };
+        let (spare, world) = (&self.common.spare, &*self.job.world);
+        let scene = Scene { kernels, spare, world, vars: &vars, control, limits, ledger: &ledger };
         let inputs = summary::inputs(&self.division);
         ledger.hold(inputs);
         let memory = sink.memory();

@@ -94,13 +94,14 @@ impl Schedule<'_> {
 
     fn worker(&self, worker: usize) {
         let _alarm = Alarm(self);
-        let mut scratch = (usize::MAX, Scratch::default());
+        let mut scratch = self.work.spare.take();
+        let mut group = None;
         while let Some(step) = self.take() {
-            if scratch.0 != step.tile.0 {
-                scratch = (step.tile.0, Scratch::default());
+            if group.replace(step.tile.0) != Some(step.tile.0) {
+                scratch.trim();
             }
             let start = self.work.control.trace.map(|trace| (trace.now(), self.work.ledger.live() + 1));
-            let done = self.step(&step, &mut scratch.1);
+            let done = self.step(&step, &mut scratch);
             if let (Some(trace), Some((start, live))) = (self.work.control.trace, start) {
                 trace.record(self.name(&step.tile), worker, start, live);
             }
@@ -108,6 +109,7 @@ impl Schedule<'_> {
                 return self.fail(why);
             }
         }
+        self.work.spare.give(scratch);
     }
 
     /// A tile as traces call it.

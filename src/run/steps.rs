@@ -11,7 +11,7 @@ use super::work::{Held, Scratch, Tile, Work};
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
 use crate::index::Interval;
-use crate::plan::bands::{Band, Bands, Task};
+use crate::plan::bands::{Bands, Task};
 use crate::plan::grid::volume;
 use crate::plan::group::Group;
 use std::collections::BTreeMap;
@@ -76,21 +76,22 @@ impl<'r> Work<'r> {
         worker: Worker<'_>,
     ) -> Result<()> {
         let own = held.own.as_ref().expect("a recurrence holds its steps");
-        for band in Bands::new(&self.division.stages, group, task) {
+        let (mut members, mut target) =
+            (self.ready_members(group, held), self.ready(group, group.target, held, own));
+        let mut bands = Bands::new(&self.division.stages, group, task);
+        while let Some(band) = bands.advance() {
             self.control.check()?;
-            for (at, region) in band.members.iter().enumerate() {
+            for (at, region) in band.members().enumerate() {
                 let Some(region) = region else { continue };
                 if let Some(part) = worker.part(region) {
-                    let mut members = vec![None; band.members.len()];
-                    members[at] = Some(part);
-                    self.members(group, &Band { members, target: band.target.clone() }, tiles, held)?;
+                    self.member(&group.members[at], &part, tiles, (held, at), members[at].as_mut())?;
                 }
                 if !worker.gate.wait() {
                     return Ok(());
                 }
             }
             if let Some(part) = worker.part(&band.target) {
-                self.stage(group, group.target, &part, held, own)?;
+                self.stage(&mut target, &part)?;
                 if let Some(part) = meet(&part, &task.tile) {
                     copy(own, out, &part);
                 }

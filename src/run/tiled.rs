@@ -14,7 +14,7 @@ use super::memory::{Buffer, Memory, Place};
 use super::reading::Reading;
 use super::schedule;
 use super::vars::Vars;
-use super::work::{Stepped, Work};
+use super::work::{Spare, Stepped, Work};
 use crate::access::footprint::Region;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
@@ -26,7 +26,7 @@ use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
-use crate::plan::inline::inline_sparse;
+use crate::plan::inline::{inline_sparse, reads_sparsely};
 use crate::plan::readers::{Division, each};
 use crate::plan::stages::{Stages, stages};
 use crate::seeded::{self, Bug};
@@ -46,6 +46,8 @@ pub(super) struct Common {
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
     /// What `set` items and the host wrote, by generation of the world and number of the last write.
     vars: Mutex<Option<(u64, u64, Arc<Vars>)>>,
+    /// Memory of workers, kept from run to run.
+    pub(super) spare: Spare,
 }
 
 /// Stages and their code.
@@ -66,6 +68,7 @@ impl Tiled {
             kernels,
             apart: Mutex::default(),
             vars: Mutex::default(),
+            spare: Spare::default(),
         };
         Ok(Tiled { shared: Arc::new(common) })
     }
@@ -124,6 +127,9 @@ impl Asked {
             | TensorKind::Input(_)
             | TensorKind::Var(_) => return None,
         };
+        if !reads_sparsely(&self.stages, &self.request(&self.region, limits)) {
+            return None;
+        }
         let (stages, target) = match own {
             None => (self.stages.clone(), self.target),
             Some(body) => {
@@ -234,8 +240,8 @@ impl Common {
                 let division = asked.divide(&asked.region, limits)?;
                 let ledger = Ledger::new(asked.stages.graph.tensors.len());
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
-                let kernels = &self.kernels;
-                let scene = Scene { kernels, world, vars: seen, control, limits, ledger: &ledger };
+                let (kernels, spare) = (&self.kernels, &self.spare);
+                let scene = Scene { kernels, spare, world, vars: seen, control, limits, ledger: &ledger };
                 scene.compute(&division, data, &|_| {})?;
             }
             self.write(&mut vars, &set.target, data, control)?;
@@ -288,6 +294,7 @@ impl Common {
 /// What runs see besides what they compute.
 pub(super) struct Scene<'r> {
     pub(super) kernels: &'r Kernels,
+    pub(super) spare: &'r Spare,
     pub(super) world: &'r World,
     pub(super) vars: &'r Vars,
     pub(super) control: &'r Control<'r>,
@@ -318,10 +325,11 @@ impl Scene<'_> {
         progress: &(dyn Fn(u64) + Sync),
     ) -> Result<()> {
         let kernels = compiled(self.kernels, division)?;
-        let Scene { world, vars, control, ledger, .. } = self;
+        let Scene { spare, world, vars, control, ledger, .. } = self;
         kernels.values().for_each(|kernel| ledger.vectors(kernel.module.used(0).bits()));
         let threads = self.limits.threads.max(1);
-        let work = Work { division, kernels: &kernels, world, vars, control, ledger, threads, stepped };
+        let work =
+            Work { division, kernels: &kernels, spare, world, vars, control, ledger, threads, stepped };
         schedule::run(&work, out, threads, progress)
     }
 }

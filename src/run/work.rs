@@ -1,29 +1,26 @@
 //! One task, done: members brought up to date band by band, then the target.
 
-use super::job::{Control, HostCall, World, call_host, cancelled};
+use super::job::{Control, HostCall, World, call_host};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
-use super::memory::{Buffer, Memory, Place, call, copy, fill, meet};
-use super::slabs::Cutting;
-use super::vars::{Vars, element_bytes};
-use crate::access::footprint::{Region, windows};
+use super::memory::{Buffer, Memory, Place, copy, meet};
+use super::stage::Ready;
+use super::vars::Vars;
+use crate::access::footprint::Region;
 use crate::diagnostic::Result;
 use crate::graph::body::TensorId;
-use crate::graph::{BlendKind, TensorKind, Windowed};
-use crate::index::{Interval, Window};
+use crate::index::Interval;
 use crate::io::Array;
 use crate::loops::lower::{BufferBox, BufferDim};
 use crate::plan::bands::{Band, Bands, Slot, Task, task};
 use crate::plan::grid::volume;
-use crate::plan::group::{Group, Role};
+use crate::plan::group::{Group, Member, Role};
 use crate::plan::peak::held_bytes;
-use crate::plan::readers::{Division, each};
+use crate::plan::readers::Division;
 use crate::plan::reuse::buffers;
 use crate::seeded::{self, Bug};
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What every task of a run sees.
 pub struct Work<'r> {
@@ -31,6 +28,8 @@ pub struct Work<'r> {
     pub division: &'r Division,
     /// The code of every computed stage.
     pub kernels: &'r BTreeMap<TensorId, Arc<Kernel>>,
+    /// Memory that workers take, and give back.
+    pub spare: &'r Spare,
     /// Inputs and host functions.
     pub world: &'r World,
     /// What was written into variables.
@@ -63,15 +62,55 @@ pub struct Scratch {
     buffers: Vec<Buffer>,
 }
 
+/// Bytes that a worker keeps from group to group and from run to run, at the most.
+const KEPT: usize = 2 << 20;
+
+impl Scratch {
+    /// Gives back all that is more than a little.
+    pub fn trim(&mut self) {
+        let mut room = KEPT;
+        self.buffers.retain(|buffer| {
+            let rest = room.checked_sub(buffer.len());
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        });
+    }
+}
+
+/// Memory of workers between runs: what is there already need not be cleared by the system once more.
+#[derive(Debug, Default)]
+pub struct Spare {
+    scratches: Mutex<Vec<Scratch>>,
+}
+
+impl Spare {
+    /// Memory for a worker.
+    pub fn take(&self) -> Scratch {
+        self.scratches.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Keeps the memory of a worker that is done.
+    pub fn give(&self, mut scratch: Scratch) {
+        scratch.trim();
+        let mut known = self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < MOST_WORKERS {
+            known.push(scratch);
+        }
+    }
+}
+
+/// Workers whose memory is kept.
+const MOST_WORKERS: usize = 16;
+
 /// Where the members of a task lie.
 pub(super) struct Held<'m> {
-    places: Vec<Option<Place<'m>>>,
+    pub(super) places: Vec<Option<Place<'m>>>,
     /// Members that lie in one tile, which is read where it is.
     in_tile: Vec<bool>,
     /// The steps of a recurrence.
     pub(super) own: Option<Place<'m>>,
     /// For sources of which nothing is needed.
-    nothing: Memory<'m>,
+    pub(super) nothing: Memory<'m>,
 }
 
 impl Slot {
@@ -125,10 +164,13 @@ impl<'r> Work<'r> {
     ) -> Result<()> {
         let nothing = Buffer::new(16)?;
         let held = self.held(group, task, tiles, scratch, nothing.memory())?;
-        for band in Bands::new(&self.division.stages, group, task) {
+        let (mut members, mut target) =
+            (self.ready_members(group, &held), self.ready(group, group.target, &held, out));
+        let mut bands = Bands::new(&self.division.stages, group, task);
+        while let Some(band) = bands.advance() {
             self.control.check()?;
-            self.members(group, &band, tiles, &held)?;
-            self.stage(group, group.target, &band.target, &held, out)?;
+            self.members(group, band, tiles, &held, &mut members)?;
+            self.stage(&mut target, &band.target)?;
         }
         Ok(())
     }
@@ -188,126 +230,43 @@ impl<'r> Work<'r> {
     }
 
     /// Brings members up to what a band needs.
-    pub(super) fn members(
+    fn members(
         &self,
         group: &Group,
         band: &Band,
         tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
         held: &Held<'_>,
+        ready: &mut [Option<Ready<'_>>],
     ) -> Result<()> {
-        for (at, region) in band.members.iter().enumerate() {
-            let (Some(region), Some(place)) = (region, &held.places[at]) else { continue };
-            let member = &group.members[at];
-            match member.role {
-                Role::Resident => {}
-                Role::Fill => {
-                    let stages = &self.division.stages;
-                    self.vars.read(&stages.graph, stages.original(member.tensor), region, place);
-                }
-                Role::Gather(_) if held.in_tile[at] => {}
-                Role::Gather(other) => gather(tiles.get(&other), region, place),
-                Role::Compute => self.stage(group, member.tensor, region, held, place)?,
+        for (at, region) in band.members().enumerate() {
+            if let Some(region) = region {
+                self.member(&group.members[at], region, tiles, (held, at), ready[at].as_mut())?;
             }
         }
         Ok(())
     }
 
-    /// Computes a box of a stage, in parts that take so little time that a run can be stopped soon.
-    pub(super) fn stage(
+    /// Makes a box of a member.
+    pub(super) fn member(
         &self,
-        group: &Group,
-        id: TensorId,
+        member: &Member,
         region: &Region,
-        held: &Held<'_>,
-        out: &Place<'_>,
+        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        (held, at): (&Held<'_>, usize),
+        ready: Option<&mut Ready<'_>>,
     ) -> Result<()> {
-        self.ledger.computed(id, volume(region));
-        let kernel = &self.kernels[&id];
-        let mut places: Vec<Place<'_>> =
-            kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held)).collect();
-        places.push(out.clone());
-        for part in Cutting::new(region, 1, kernel.pace.elements()).slabs() {
-            self.control.check()?;
-            let whole = kernel.pace.timed(volume(&part), || match &self.division.stages.tensor(id).kind {
-                TensorKind::Windowed(windowed) => self.windows(id, windowed, &part, kernel, &places),
-                TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-                    call(&kernel.module, &kernel.lowered, &part, &[], &places, &self.control.cancel)
-                }
-            });
-            if !whole {
-                return Err(cancelled());
+        let Some(place) = &held.places[at] else { return Ok(()) };
+        match member.role {
+            Role::Resident => {}
+            Role::Fill => {
+                let stages = &self.division.stages;
+                self.vars.read(&stages.graph, stages.original(member.tensor), region, place);
             }
+            Role::Gather(_) if held.in_tile[at] => {}
+            Role::Gather(other) => gather(tiles.get(&other), region, place),
+            Role::Compute => return ready.map_or(Ok(()), |ready| self.stage(ready, region)),
         }
         Ok(())
-    }
-
-    fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
-        let tensor = self.division.stages.tensor(source);
-        if source == reader
-            && let Some(own) = &held.own
-        {
-            return own.clone();
-        }
-        let at = group.members.iter().position(|member| member.tensor == source);
-        at.and_then(|at| held.places[at].clone()).unwrap_or_else(|| {
-            let bytes = tensor.element.bytes() as usize;
-            Place { memory: held.nothing, layout: BufferBox::single(tensor.domain.rank()), bytes }
-        })
-    }
-
-    /// Blends every window that meets a box, in the order of their numbers; false if that was cancelled.
-    fn windows(
-        &self,
-        id: TensorId,
-        windowed: &Windowed,
-        region: &Region,
-        kernel: &Kernel,
-        places: &[Place<'_>],
-    ) -> bool {
-        let tensor = self.division.stages.tensor(id);
-        let out = places.last().expect("a kernel writes");
-        let mut init = element_bytes(tensor.element, windowed.blend.init);
-        if seeded::active(Bug::GapWithoutInit) {
-            init.fill(0);
-        }
-        let Ok(numbers) = windows(tensor, windowed, region) else {
-            fill(out, region, &init);
-            return true;
-        };
-        if !overwritten(windowed, &numbers, region) {
-            fill(out, region, &init);
-        }
-        let whole = Cell::new(true);
-        let blend = |number: &[i64]| {
-            let ranges =
-                windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
-            let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return };
-            if let Some(part) = meet(&covered, region)
-                && whole.get()
-            {
-                let cancel = &self.control.cancel;
-                if cancel.load(Ordering::Relaxed) {
-                    return whole.set(false);
-                }
-                whole.set(call(&kernel.module, &kernel.lowered, &part, number, places, cancel));
-            }
-        };
-        let backwards = match windowed.blend.kind {
-            // Each overwrites those before, so the first comes last.
-            BlendKind::First => !seeded::active(Bug::FirstLastSwapped),
-            BlendKind::Last => seeded::active(Bug::FirstLastSwapped),
-            BlendKind::Sum => seeded::active(Bug::SumInArrivalOrder),
-            BlendKind::Product | BlendKind::Min | BlendKind::Max | BlendKind::Mean | BlendKind::Custom(_) => {
-                false
-            }
-        };
-        if backwards {
-            let back: Region = numbers.iter().map(|range| range.neg()).collect();
-            each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
-        } else {
-            each(&numbers, blend);
-        }
-        whole.get()
     }
 
     /// Calls a host function for one window.
@@ -324,8 +283,10 @@ impl<'r> Work<'r> {
         let (host, tile) = (&stages.hosts[&group.target], &task.tile);
         let nothing = Buffer::new(16)?;
         let held = self.held(group, task, tiles, scratch, nothing.memory())?;
-        for band in Bands::new(stages, group, task) {
-            self.members(group, &band, tiles, &held)?;
+        let mut ready = self.ready_members(group, &held);
+        let mut bands = Bands::new(stages, group, task);
+        while let Some(band) = bands.advance() {
+            self.members(group, band, tiles, &held, &mut ready)?;
         }
         let takes = host.takes.iter().map(|take| {
             let tensor = stages.tensor(*take);
@@ -357,18 +318,6 @@ impl<'r> Work<'r> {
         copy(&Place::dense(Memory::of(&array.data), tile, out.bytes), out, tile);
         Ok(())
     }
-}
-
-/// Whether windows of these numbers write every element of a box, whatever was there before.
-fn overwritten(windowed: &Windowed, numbers: &Region, region: &Region) -> bool {
-    let covers = |(window, (numbers, range)): (&Window, (&Interval, &Interval))| {
-        let ends = window.range(numbers.first()).ok().zip(window.range(numbers.last()).ok());
-        window.size() >= window.stride()
-            && ends.is_some_and(|(first, last)| first.first() <= range.first() && range.last() <= last.last())
-    };
-    matches!(windowed.blend.kind, BlendKind::First | BlendKind::Last)
-        && numbers.iter().all(|numbers| !numbers.is_empty())
-        && windowed.windows.dims.iter().zip(numbers.iter().zip(region)).all(covers)
 }
 
 /// The one tile that holds a whole box.

@@ -1,0 +1,151 @@
+//! A stage of a task: its kernel with the memory it works on, made ready once, then called box by box.
+//!
+//! ```text
+//! ready(soft: rows of base, the ring of soft)   ->   compute(rows 0..8), compute(rows 8..12), …
+//! ```
+
+use super::job::cancelled;
+use super::kernels::Kernel;
+use super::memory::{Call, Place, fill, meet};
+use super::slabs::Cutting;
+use super::vars::element_bytes;
+use super::work::{Held, Work};
+use crate::access::footprint::{Region, windows};
+use crate::diagnostic::Result;
+use crate::graph::body::TensorId;
+use crate::graph::{BlendKind, TensorKind, Windowed};
+use crate::index::{Interval, Window};
+use crate::loops::lower::BufferBox;
+use crate::plan::grid::volume;
+use crate::plan::group::{Group, Role};
+use crate::plan::readers::each;
+use crate::seeded::{self, Bug};
+use std::sync::atomic::Ordering;
+
+/// A stage that can compute boxes.
+pub(super) struct Ready<'m> {
+    id: TensorId,
+    kernel: &'m Kernel,
+    call: Call<'m>,
+}
+
+impl<'r> Work<'r> {
+    /// Every member of a task that is computed.
+    pub(super) fn ready_members<'m>(&'m self, group: &Group, held: &Held<'m>) -> Vec<Option<Ready<'m>>> {
+        let members = group.members.iter().zip(&held.places);
+        let ready = members.map(|(member, place)| {
+            let place = place.as_ref().filter(|_| member.role == Role::Compute)?;
+            Some(self.ready(group, member.tensor, held, place))
+        });
+        ready.collect()
+    }
+
+    /// A stage that reads what is held, and writes to a place.
+    pub(super) fn ready<'m>(
+        &'m self,
+        group: &Group,
+        id: TensorId,
+        held: &Held<'m>,
+        out: &Place<'m>,
+    ) -> Ready<'m> {
+        let kernel = &*self.kernels[&id];
+        let sources = kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held));
+        let places: Vec<Place<'m>> = sources.chain([out.clone()]).collect();
+        let numbers = match &self.division.stages.tensor(id).kind {
+            TensorKind::Windowed(windowed) => windowed.windows.dims.len(),
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => 0,
+        };
+        Ready { id, kernel, call: Call::new(&kernel.module, &kernel.lowered, numbers, &places) }
+    }
+
+    fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
+        let tensor = self.division.stages.tensor(source);
+        if source == reader
+            && let Some(own) = &held.own
+        {
+            return own.clone();
+        }
+        let at = group.members.iter().position(|member| member.tensor == source);
+        at.and_then(|at| held.places[at].clone()).unwrap_or_else(|| {
+            let bytes = tensor.element.bytes() as usize;
+            Place { memory: held.nothing, layout: BufferBox::single(tensor.domain.rank()), bytes }
+        })
+    }
+
+    /// Computes a box of a stage, in parts that take so little time that a run can be stopped soon.
+    pub(super) fn stage(&self, ready: &mut Ready<'_>, region: &Region) -> Result<()> {
+        let (elements, most) = (volume(region), ready.kernel.pace.elements());
+        self.ledger.computed(ready.id, elements);
+        if elements <= most.into() {
+            return self.part(ready, region);
+        }
+        let cutting = Cutting::new(region, 1, most);
+        cutting.slabs().try_for_each(|part| self.part(ready, &part))
+    }
+
+    fn part(&self, ready: &mut Ready<'_>, part: &Region) -> Result<()> {
+        self.control.check()?;
+        let Ready { id, kernel, call } = ready;
+        let whole = kernel.pace.timed(volume(part), || match &self.division.stages.tensor(*id).kind {
+            TensorKind::Windowed(windowed) => self.windows(*id, windowed, part, call),
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+                call.run(part, &[], &self.control.cancel)
+            }
+        });
+        if whole { Ok(()) } else { Err(cancelled()) }
+    }
+
+    /// Blends every window that meets a box, in the order of their numbers; false if that was cancelled.
+    fn windows(&self, id: TensorId, windowed: &Windowed, region: &Region, call: &mut Call<'_>) -> bool {
+        let tensor = self.division.stages.tensor(id);
+        let mut init = element_bytes(tensor.element, windowed.blend.init);
+        if seeded::active(Bug::GapWithoutInit) {
+            init.fill(0);
+        }
+        let Ok(numbers) = windows(tensor, windowed, region) else {
+            fill(call.written(), region, &init);
+            return true;
+        };
+        if !overwritten(windowed, &numbers, region) {
+            fill(call.written(), region, &init);
+        }
+        let mut whole = true;
+        let mut blend = |number: &[i64]| {
+            let ranges =
+                windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
+            let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return };
+            if let Some(part) = meet(&covered, region).filter(|_| whole) {
+                let cancel = &self.control.cancel;
+                whole = !cancel.load(Ordering::Relaxed) && call.run(&part, number, cancel);
+            }
+        };
+        let backwards = match windowed.blend.kind {
+            // Each overwrites those before, so the first comes last.
+            BlendKind::First => !seeded::active(Bug::FirstLastSwapped),
+            BlendKind::Last => seeded::active(Bug::FirstLastSwapped),
+            BlendKind::Sum => seeded::active(Bug::SumInArrivalOrder),
+            BlendKind::Product | BlendKind::Min | BlendKind::Max | BlendKind::Mean | BlendKind::Custom(_) => {
+                false
+            }
+        };
+        if backwards {
+            let back: Region = numbers.iter().map(|range| range.neg()).collect();
+            each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
+        } else {
+            each(&numbers, blend);
+        }
+        whole
+    }
+}
+
+/// Whether windows of these numbers write every element of a box, whatever was there before.
+fn overwritten(windowed: &Windowed, numbers: &Region, region: &Region) -> bool {
+    let covers = |(window, (numbers, range)): (&Window, (&Interval, &Interval))| {
+        let ends = window.range(numbers.first()).ok().zip(window.range(numbers.last()).ok());
+        window.size() >= window.stride()
+            && ends.is_some_and(|(first, last)| first.first() <= range.first() && range.last() <= last.last())
+    };
+    matches!(windowed.blend.kind, BlendKind::First | BlendKind::Last)
+        && numbers.iter().all(|numbers| !numbers.is_empty())
+        && windowed.windows.dims.iter().zip(numbers.iter().zip(region)).all(covers)
+}
