@@ -50,7 +50,7 @@ impl Buffer {
     }
 
     /// Bytes that it can hold.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         8 * self.words.len()
     }
 
