@@ -304,7 +304,7 @@ impl Selector<'_> {
         let (Lanes::One(a_reg), Lanes::One(b_reg)) = (a, b) else {
             return Err("division of 64-bit integers");
         };
-        let (a_wide, b_wide) = (self.to_doubles(element, a_reg), self.to_doubles(element, b_reg));
+        let (a_wide, b_wide) = (self.ints_as_doubles(element, a_reg), self.ints_as_doubles(element, b_reg));
         let quotient = self.two([&ops::DIVPS, &ops::DIVPD], a_wide, b_wide)?;
         let quotient = self.one([&ops::RNDPS, &ops::RNDPD], quotient, Some(8 | 1))?;
         let to_ints = if element.is_signed() { &ops::CVTTPD2DQ } else { &ops::CVTTPD2UDQ };

@@ -43,8 +43,8 @@ impl Selector<'_> {
     fn cast(&mut self, from: Element, to: Element, a: Lanes) -> Result<Lanes> {
         match (from, to) {
             _ if from == to => Ok(a),
-            (Element::Bool, _) => self.from_bool(to, a),
-            (_, Element::Bool) => self.to_bool(from, a),
+            (Element::Bool, _) => self.bool_to_any(to, a),
+            (_, Element::Bool) => self.any_to_bool(from, a),
             _ if from.is_float() && to.is_float() => self.float_to_float(to, a),
             _ if from.is_float() => self.float_to_int(to, a),
             _ if to.is_float() => self.int_to_float(from, to, a),
@@ -52,7 +52,7 @@ impl Selector<'_> {
         }
     }
 
-    fn from_bool(&mut self, to: Element, a: Lanes) -> Result<Lanes> {
+    fn bool_to_any(&mut self, to: Element, a: Lanes) -> Result<Lanes> {
         let Lanes::Mask(mask) = a else { return Err("a bool that is no mask") };
         let one = match to {
             Element::F16 | Element::F32 => Lanes::One(self.narrow_constant(1f32.to_bits())),
@@ -70,7 +70,7 @@ impl Selector<'_> {
     }
 
     /// Everything but zero is true, NaN too.
-    fn to_bool(&mut self, from: Element, a: Lanes) -> Result<Lanes> {
+    fn any_to_bool(&mut self, from: Element, a: Lanes) -> Result<Lanes> {
         if from.is_float() {
             let zero = self.float(a, 0.0);
             return Ok(Lanes::Mask(self.compare([&ops::CMPPS, &ops::CMPPD], NOT_EQUAL, a, zero)?));
@@ -156,7 +156,7 @@ impl Selector<'_> {
         match (a, is_wide(to)) {
             (Lanes::One(_), false) if signed => self.one([&ops::CVTDQ2PS, &ops::CVTQQ2PD], a, None),
             (Lanes::One(_), false) => self.one([&ops::CVTUDQ2PS, &ops::CVTUQQ2PD], a, None),
-            (Lanes::One(a), true) => Ok(self.to_doubles(from, a)),
+            (Lanes::One(a), true) => Ok(self.ints_as_doubles(from, a)),
             (_, true) if signed => self.one([&ops::CVTDQ2PS, &ops::CVTQQ2PD], a, None),
             (_, true) => self.one([&ops::CVTUDQ2PS, &ops::CVTUQQ2PD], a, None),
             (_, false) if signed => self.narrowed(a, &ops::CVTQQ2PS, Shape::One),
@@ -180,7 +180,7 @@ impl Selector<'_> {
     // --- between one register and two ---
 
     /// 32-bit integers as f64.
-    pub(super) fn to_doubles(&mut self, from: Element, a: Reg) -> Lanes {
+    pub(super) fn ints_as_doubles(&mut self, from: Element, a: Reg) -> Lanes {
         self.widened(a, if from == Element::U32 { &ops::CVTUDQ2PD } else { &ops::CVTDQ2PD })
     }
 
