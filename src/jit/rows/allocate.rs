@@ -38,15 +38,6 @@ pub(super) struct Fixed {
     pub(super) pointers: HashMap<usize, Gpr>,
 }
 
-/// What a pass needed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cost {
-    /// Places on the stack.
-    pub(super) saved: usize,
-    /// Vector registers that were used at all.
-    pub(super) vectors: usize,
-}
-
 pub(super) struct Allocator<'p> {
     pub(super) program: &'p Program,
     pub(super) bits: Bits,
@@ -61,12 +52,11 @@ pub(super) struct Allocator<'p> {
     masks: [Option<Reg>; 8],
     /// Registers that the instruction under construction uses.
     pub(super) locked: Vec<(Class, u8)>,
-    used: u32,
     stack: usize,
 }
 
-/// Emits one pass.
-pub(super) fn emit(program: &Program, bits: Bits, pass: Pass, fixed: &Fixed, bytes: &mut Bytes) -> Cost {
+/// Emits one pass; gives the places on the stack that it needs.
+pub(super) fn emit(program: &Program, bits: Bits, pass: Pass, fixed: &Fixed, bytes: &mut Bytes) -> usize {
     let mut uses = vec![Vec::new(); program.homes.len()];
     for (at, inst) in program.insts.iter().enumerate().rev() {
         inst.args.iter().chain(&inst.mask).for_each(|arg| uses[arg.index()].push(at));
@@ -84,7 +74,6 @@ pub(super) fn emit(program: &Program, bits: Bits, pass: Pass, fixed: &Fixed, byt
         vectors: [None; VECTORS as usize],
         masks: [None; 8],
         locked: Vec::new(),
-        used: 0,
         stack: FIRST_PLACE,
     };
     for (reg, place) in &fixed.vectors {
@@ -94,7 +83,7 @@ pub(super) fn emit(program: &Program, bits: Bits, pass: Pass, fixed: &Fixed, byt
     for (at, inst) in program.insts.iter().enumerate() {
         allocator.inst(at, inst);
     }
-    Cost { saved: allocator.stack, vectors: allocator.used.count_ones() as usize + fixed.vectors.len() }
+    allocator.stack
 }
 
 /// Loads the sources that have a register of their own.
@@ -467,7 +456,6 @@ impl Allocator<'_> {
         self.places[reg.index()] = Some(place);
         match self.program.classes[reg.index()] {
             Class::Vector => {
-                self.used |= 1 << place;
                 self.vectors[usize::from(place)] = Some(reg);
             }
             Class::Mask => self.masks[usize::from(place)] = Some(reg),

@@ -151,8 +151,7 @@ fn fixed(program: &Program, bits: Bits, pointers: BTreeMap<usize, Gpr>) -> (Fixe
         let fixed = Fixed { vectors, pointers: pointers.clone() };
         let mut places = FIRST_PLACE;
         for pass in [Pass::Whole, Pass::Tail] {
-            let cost = allocate::emit(program, bits, pass, &fixed, &mut Bytes::default());
-            places = places.max(cost.saved);
+            places = places.max(allocate::emit(program, bits, pass, &fixed, &mut Bytes::default()));
         }
         if places == FIRST_PLACE || count == 0 {
             return (fixed, places);
