@@ -34,6 +34,8 @@ pub mod tiles;
 pub mod run;
 pub mod engine;
 pub mod picture;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod cli;
 
 pub use engine::Engine;

@@ -9,3 +9,5 @@ mod help;
 mod limits;
 mod modules;
 mod runs;
+#[cfg(feature = "serve")]
+mod serve;
