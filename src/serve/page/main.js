@@ -68,14 +68,15 @@ function lookOf(layer) {
 
 function show() {
   const program = state.script.program;
-  document.title = `${state.layer.name} · ${state.script.name}`;
-  $("name").textContent = state.script.name;
+  document.title = `${state.layer.name} · ${fileName()}`;
   panel.showLayers(program.layers, state.layer.name, choose);
   panel.showDims(state.layer, state.plane, (plane) => { state.plane = tidy(plane); reset(); });
   panel.showParams(program.params, state.params, turn);
   panel.showMaps(palette.maps, palette.name, (map) => look({ map }));
   panel.showRange(palette.range, (range) => look({ range }));
 }
+
+function fileName() { return state.script.name.split(/[/\\]/).at(-1); }
 
 function look(change) {
   Object.assign(lookOf(state.layer), change);
@@ -111,6 +112,7 @@ function firstPlane(layer) {
 // No dimension is used twice, and every cut lies inside.
 function tidy(plane) {
   const { dims } = state.layer;
+  if ([plane.rows, plane.columns, plane.channels].some((at) => at >= dims.length || Number.isNaN(at))) plane = firstPlane(state.layer);
   const next = { ...plane, at: {} };
   if (dims.length === 1) Object.assign(next, { rows: null, columns: 0, channels: null });
   else if (next.rows === next.columns) next.rows = dims.findIndex((_, at) => at !== next.columns);
@@ -147,6 +149,8 @@ async function describe() {
   state.script = await response.json();
   state.script.program ??= old?.program;
   panel.showTrouble(state.script.diagnostics);
+  $("name").textContent = fileName();
+  $("name").title = state.script.name;
   if (!state.script.program) return;
   const { layers, params } = state.script.program;
   for (const name of Object.keys(state.params)) if (!params.some((param) => param.name === name)) delete state.params[name];
@@ -160,11 +164,13 @@ async function describe() {
 }
 
 async function listen() {
-  for (;;) {
-    const response = await fetch(`/news?after=${state.script?.number ?? 0}`).catch(() => null);
+  for (let lost = false; ;) {
+    const response = await fetch(`/news?after=${lost ? "" : state.script?.number ?? 0}`).catch(() => null);
     const news = response?.ok ? await response.json().catch(() => null) : null;
     if (!news) { note("the server does not answer"); await new Promise((go) => setTimeout(go, 1000)); }
-    if (news && news.number !== state.script?.number) await describe();
+    // A server that was away may have come back with another script under the same number.
+    else if (lost || news.number !== state.script?.number) await describe();
+    lost = !news;
   }
 }
 
@@ -181,10 +187,9 @@ function first(layers) {
   state.params = wanted.params;
   state.layer = layers.find((one) => one.name === wanted.layer) ?? pick(layers);
   state.plane = tidy({ ...firstPlane(state.layer), ...planeOf(wanted) });
-  if (wanted.map && wanted.range) {
-    const range = wanted.range.split("..").map(Number);
-    if (range.every(Number.isFinite)) Object.assign(lookOf(state.layer), { map: wanted.map, range });
-  }
+  const range = wanted.range?.split("..").map(Number);
+  if (range?.length === 2 && range.every(Number.isFinite)) lookOf(state.layer).range = range;
+  if (palette.maps[wanted.map]) lookOf(state.layer).map = wanted.map;
   const [row, column, zoom] = [bigint(wanted.y), bigint(wanted.x), Number(wanted.z)];
   if (row === null || column === null || !Number.isFinite(zoom)) home();
   else { camera.goTo([row, column]); camera.zoom = Math.min(CLOSEST, Math.max(-52, zoom)); }
@@ -397,6 +402,7 @@ function values() {
   context.save();
   context.scale(ratio, ratio);
   context.font = `${Math.min(15, size / 5)}px system-ui, sans-serif`;
+  const digits = Math.max(3, Math.floor(size / 16));
   context.textAlign = "center";
   context.textBaseline = "middle";
   const ends = [0, 1].map((way) => [camera.toCell(0, way), camera.toCell(camera.size[way], way)]);
@@ -406,7 +412,7 @@ function values() {
       if (!found || found.tile.k !== 0) continue;
       const [r, g, b] = palette.css(found.tile, found.index).match(/\d+/g).map(Number);
       context.fillStyle = 0.3 * r + 0.6 * g + 0.1 * b > 128 ? "#000c" : "#fffd";
-      const lines = spoken(found).split(" ");
+      const lines = spoken(found, digits).split(" ");
       lines.forEach((line, i) => context.fillText(line, camera.toScreen(column, 1) + size / 2,
         camera.toScreen(row, 0) + size / 2 + (i - (lines.length - 1) / 2) * size / 4));
     }
@@ -438,11 +444,13 @@ function at(cell) {
   return null;
 }
 
-function spoken({ tile, index }) {
+// An element in words: an f32 has about 8 digits, an f64 all of them, unless there is room for fewer.
+function spoken({ tile, index }, most = 17) {
   const plane = tile.rows * tile.columns;
-  const one = (value) => (typeof value === "bigint" ? String(value)
+  const digits = Math.min(most, tile.values instanceof Float64Array ? 17 : 8);
+  const one = (value) => (typeof value === "bigint" || Number.isInteger(value) && state.layer.element !== "bool" ? String(value)
     : state.layer.element === "bool" ? String(value !== 0)
-    : Number.isInteger(value) ? String(value) : tile.values instanceof Float64Array ? String(value) : String(Number(value.toPrecision(7))));
+    : digits === 17 ? String(value) : String(Number(value.toPrecision(digits))));
   return Array.from({ length: tile.channels }, (_, c) => one(tile.values[c * plane + index])).join(" ");
 }
 
