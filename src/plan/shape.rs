@@ -13,8 +13,8 @@ use super::group::{Group, Needed, Request};
 use super::recurrence::recurrence;
 use super::stages::Stages;
 use crate::access::footprint::Region;
-use crate::graph::Recurrence;
 use crate::graph::body::TensorId;
+use crate::graph::{Recurrence, Tensor};
 use crate::index::Interval;
 
 /// Elements of a tile, about.
@@ -68,6 +68,22 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         }
     });
     Grid::new(region.clone(), origin, shape)
+}
+
+/// The shape of the tiles of a tensor when much of it is asked for by one worker.
+pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
+    const MUCH: i64 = 1 << 20;
+    let dims = tensor.domain.dims().iter();
+    let region: Region = dims
+        .map(|dim| {
+            Some(dim.interval).filter(|own| own.is_bounded()).unwrap_or(Interval::trusted(0, MUCH - 1))
+        })
+        .collect();
+    let mut shape = default_shape(&region, 1);
+    let endless = tensor.domain.dims().iter().enumerate().filter(|(_, dim)| !dim.interval.is_bounded());
+    let sizes = endless.zip(tensor.chunk.iter().flatten());
+    sizes.for_each(|((dim, _), size)| shape[dim] = (*size).max(1));
+    shape
 }
 
 /// Steps of a recurrence are made whole, by all workers together: tiles of their own would begin at the first step
