@@ -9,7 +9,7 @@ use super::fixes::{address, range};
 use super::occurrences::{Meaning, Occurrence};
 use super::places;
 use crate::diagnostic::quoted;
-use crate::source::{SourceId, Span};
+use crate::source::Span;
 use crate::syntax::KEYWORDS;
 use lsp_types::{Location, TextEdit};
 use serde_json::{Value, json};
@@ -153,25 +153,18 @@ fn check_name(new: &str) -> Result<(), String> {
 
 /// Compiles the script with the new name, where it compiled with the old one.
 fn try_out(documents: &Documents, analysis: &Analysis, places: &[Place], new: &str) -> Result<(), String> {
-    let own = |span: &&Span| span.source == ROOT;
-    let here: Vec<Span> = places
-        .iter()
-        .filter(|(_, _, known)| std::ptr::eq(&**known, analysis))
-        .map(|(_, span, _)| *span)
-        .collect();
-    let all_here = here.iter().filter(own).count() == places.len();
-    let errors = |analysis: &Analysis| analysis.diagnostics.len();
-    if !all_here {
-        // The files that it uses would have to change too; what they say stays as it is.
+    let here = |(_, span, known): &Place| span.source == ROOT && std::ptr::eq(&**known, analysis);
+    if !places.iter().all(here) {
+        // Files that it uses would have to change too; what they say stays as it is.
         return Ok(());
     }
     let mut text = analysis.text().to_owned();
-    for span in here.iter().rev() {
+    for (_, span, _) in places.iter().rev() {
         text.replace_range(span.range(), new);
     }
-    let path = analysis.path(SourceId(0));
+    let path = analysis.path(ROOT);
     let tried = analyse(path.as_deref(), text.into(), &documents.files(path.as_deref()), None);
-    if errors(&tried) <= errors(analysis) {
+    if tried.diagnostics.len() <= analysis.diagnostics.len() {
         return Ok(());
     }
     let first = tried.diagnostics.first().map_or(String::new(), |first| first.message.clone());

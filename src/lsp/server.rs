@@ -90,9 +90,10 @@ impl Server {
 
     /// The marks of every text that changed, and of the files they use.
     pub(super) fn tell_all(&mut self) -> Vec<Notification> {
-        let changed: Vec<String> =
-            self.documents.uris().into_iter().filter(|uri| self.is_untold(uri)).collect();
-        if changed.is_empty() && self.marked.iter().all(|uri| self.documents.get(uri).is_some()) {
+        let open = self.documents.uris();
+        let changed: Vec<String> = open.iter().filter(|uri| self.is_untold(uri)).cloned().collect();
+        // A change of one text makes all of them untold: another may use it.
+        if changed.is_empty() && !open.is_empty() {
             return Vec::new();
         }
         // A mistake of ours in one text leaves the others.
