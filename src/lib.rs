@@ -34,6 +34,8 @@ pub mod tiles;
 pub mod run;
 pub mod engine;
 pub mod picture;
+#[cfg(feature = "lsp")]
+pub mod lsp;
 pub mod cli;
 
 pub use engine::Engine;

@@ -77,6 +77,9 @@ pub enum Command {
     /// Ingest a row-major stream into tiles; not there yet
     #[command(hide = true)]
     Stream(LaterArgs),
+    /// Serve an editor on stdin and stdout: the language server
+    #[cfg(feature = "lsp")]
+    Lsp(LspArgs),
     /// Write a starter script
     New(NewArgs),
     /// Print shell completions
@@ -290,6 +293,15 @@ pub struct LaterArgs {
     pub rest: Vec<OsString>,
 }
 
+/// `itp lsp`
+#[cfg(feature = "lsp")]
+#[derive(Debug, Args)]
+pub struct LspArgs {
+    /// Taken because editors give it: stdin and stdout are the only way
+    #[arg(long, hide = true)]
+    pub stdio: bool,
+}
+
 /// `itp graph`
 #[derive(Debug, Args)]
 pub struct GraphArgs {
@@ -389,6 +401,8 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
         }
         Command::Plan(_) | Command::Graph(_) | Command::Explain(_) | Command::Bench(_) => None,
         Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
+        #[cfg(feature = "lsp")]
+        Command::Lsp(_) => None,
         Command::New(_) | Command::Completions { .. } => None,
     }
 }

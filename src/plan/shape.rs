@@ -15,7 +15,7 @@ use super::stages::Stages;
 use crate::access::footprint::Region;
 use crate::access::{Driver, Reach};
 use crate::graph::body::{Coord, TensorId};
-use crate::graph::{Recurrence, TensorKind};
+use crate::graph::{Recurrence, Tensor, TensorKind};
 use crate::index::Interval;
 use std::collections::BTreeSet;
 
@@ -71,6 +71,22 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         }
     });
     Grid::new(region.clone(), origin, shape)
+}
+
+/// The shape of the tiles of a tensor when much of it is asked for by one worker, and its dimensions belong together.
+pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
+    const MUCH: i64 = 1 << 20;
+    let dims = tensor.domain.dims().iter();
+    let region: Region = dims
+        .map(|dim| {
+            Some(dim.interval).filter(|own| own.is_bounded()).unwrap_or(Interval::trusted(0, MUCH - 1))
+        })
+        .collect();
+    let mut shape = default_shape(&region, &vec![false; region.len()], 1);
+    let endless = tensor.domain.dims().iter().enumerate().filter(|(_, dim)| !dim.interval.is_bounded());
+    let sizes = endless.zip(tensor.chunk.iter().flatten());
+    sizes.for_each(|((dim, _), size)| shape[dim] = (*size).max(1));
+    shape
 }
 
 /// Steps of a recurrence are made whole, by all workers together: tiles of their own would begin at the first step
