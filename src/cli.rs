@@ -26,6 +26,8 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod script;
 mod session;
 mod table;
@@ -99,6 +101,9 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
         Command::Repl(_) => later("repl", report),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::serve(args, report),
+        #[cfg(not(feature = "serve"))]
         Command::Serve(_) => later("serve", report),
         Command::Stream(_) => later("stream", report),
         #[cfg(feature = "lsp")]

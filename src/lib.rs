@@ -36,6 +36,8 @@ pub mod engine;
 pub mod picture;
 #[cfg(feature = "lsp")]
 pub mod lsp;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod cli;
 
 pub use engine::Engine;

@@ -71,9 +71,9 @@ pub enum Command {
     /// Explore a script; not there yet
     #[command(hide = true)]
     Repl(LaterArgs),
-    /// Pan and zoom in a browser; not there yet
-    #[command(hide = true)]
-    Serve(LaterArgs),
+    /// Pan and zoom in a browser, on this machine; also tiles, slices and zarr for other programs
+    #[cfg_attr(not(feature = "serve"), command(hide = true))]
+    Serve(ServeArgs),
     /// Ingest a row-major stream into tiles; not there yet
     #[command(hide = true)]
     Stream(LaterArgs),
@@ -283,6 +283,29 @@ pub struct EmitArgs {
     /// `--threads` and the rest.
     #[command(flatten)]
     pub options: RunOptions,
+}
+
+/// `itp serve`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The script; it is read again whenever it is saved
+    pub file: PathBuf,
+
+    /// Listen on this port of 127.0.0.1; 0 takes any that is free
+    #[arg(long, value_name = "N", default_value = "8017")]
+    pub port: u16,
+
+    /// `--set`, `--bind`.
+    #[command(flatten)]
+    pub script: ScriptOptions,
+
+    /// Compute that many requests at a time instead of one per core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+
+    /// Refuse a request that needs more bytes than this; takes K, M and G
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "256M")]
+    pub memory: u64,
 }
 
 /// Whatever follows the name of a command that does not exist yet

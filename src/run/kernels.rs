@@ -1,7 +1,11 @@
 //! The machine code of stages, compiled when it is first needed and kept.
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
-use crate::graph::body::TensorId;
+use crate::graph::body::{BoundVar, NodeId, Op, Table, TensorId};
+use crate::graph::resolve_weak::Resolved;
+use crate::graph::types::{Element, Ty};
+use crate::graph::{Pointwise, TensorKind};
+use crate::index::Domain;
 use crate::jit::{self, JitOptions, Module, Vectors};
 use crate::loops::lower::{Lowered, lower};
 use crate::loops::work::steps;
@@ -68,12 +72,45 @@ impl Pace {
 pub struct Kernels {
     vectors: Vectors,
     known: Mutex<BTreeMap<TensorId, Arc<Kernel>>>,
+    /// Code of stages that requests added, the one used longest ago first.
+    added: Mutex<Vec<(Recipe, Arc<Kernel>)>>,
+}
+
+/// Kernels of added stages that are kept: the levels of some layers that someone zooms through.
+const MOST_ADDED: usize = 32;
+
+/// All that the code of an added stage is made from, besides the stages of the script.
+#[derive(PartialEq, Eq)]
+struct Recipe {
+    domain: Domain,
+    element: Element,
+    root: NodeId,
+    nodes: Vec<(Op, Ty)>,
+    tables: Vec<Arc<Table>>,
+    binders: Vec<BoundVar>,
+}
+
+/// What an added stage is made from; none if it reads others that were added.
+fn recipe(stages: &Stages, id: TensorId) -> Option<Recipe> {
+    let tensor = stages.tensor(id);
+    let TensorKind::Pointwise(Pointwise { body, recurrence: None }) = &tensor.kind else { return None };
+    let Resolved { body, root } = body;
+    let known = |op: &Op| !matches!(op, Op::Read { tensor, .. } if tensor.index() >= stages.kept);
+    let nodes = body.nodes().map(|(_, node)| known(&node.op).then(|| (node.op.clone(), node.ty)));
+    Some(Recipe {
+        domain: tensor.domain.clone(),
+        element: tensor.element,
+        root: *root,
+        nodes: nodes.collect::<Option<_>>()?,
+        tables: body.tables.clone(),
+        binders: body.binders.clone(),
+    })
 }
 
 impl Kernels {
     /// None yet; their vectors will be at most that wide.
     pub fn new(vectors: Vectors) -> Kernels {
-        Kernels { vectors, known: Mutex::default() }
+        Kernels { vectors, known: Mutex::default(), added: Mutex::default() }
     }
 
     /// How wide vectors may be.
@@ -83,9 +120,8 @@ impl Kernels {
 
     /// The code of a stage.
     pub fn get(&self, stages: &Stages, id: TensorId) -> Result<Arc<Kernel>> {
-        // Stages that a request adds are numbered anew for each.
         if id.index() >= stages.kept {
-            return compile(stages, id, self.vectors).map(Arc::new);
+            return self.get_added(stages, id);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = known.get(&id) {
@@ -93,6 +129,24 @@ impl Kernels {
         }
         let kernel = Arc::new(compile(stages, id, self.vectors)?);
         known.insert(id, kernel.clone());
+        Ok(kernel)
+    }
+
+    /// The code of a stage that a request added. They are numbered anew for each request, so what they do is compared.
+    fn get_added(&self, stages: &Stages, id: TensorId) -> Result<Arc<Kernel>> {
+        let Some(recipe) = recipe(stages, id) else {
+            return compile(stages, id, self.vectors).map(Arc::new);
+        };
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = match added.iter().position(|(known, _)| *known == recipe) {
+            Some(at) => added.remove(at),
+            None => (recipe, Arc::new(compile(stages, id, self.vectors)?)),
+        };
+        let kernel = entry.1.clone();
+        added.push(entry);
+        if added.len() > MOST_ADDED {
+            added.remove(0);
+        }
         Ok(kernel)
     }
 }
