@@ -29,6 +29,7 @@ mod run;
 mod script;
 mod session;
 mod table;
+mod tree;
 pub mod values;
 mod worker;
 
@@ -89,6 +90,7 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Graph(args) => graph::graph(args, report),
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
+        Command::Tree(args) => tree::tree(args, report),
         Command::Repl(_) => later("repl", report),
         Command::Serve(_) => later("serve", report),
         Command::Stream(_) => later("stream", report),

@@ -56,16 +56,15 @@ pub(super) fn calls(graph: &Graph, base: TensorId, function: &str) -> bool {
 }
 
 /// Reads the file of an input.
-pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Arc<Array>> {
+pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Array> {
     let shape = shape(tensor)?;
     let expect = Expect { element: tensor.element, shape: &shape };
-    let array = io::read(path, &expect).map_err(|error| {
+    io::read(path, &expect).map_err(|error| {
         let message = format!("input {}: {}", quoted(&tensor.name), error.message);
         let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
         let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
         Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
-    })?;
-    Ok(Arc::new(array))
+    })
 }
 
 /// An error unless the host's array is what the input declares.

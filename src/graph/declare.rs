@@ -45,7 +45,9 @@ pub(super) fn tensors(checker: &mut Checker<'_>) {
     for (symbol, module) in items(checker) {
         let item = &module.ast.items[symbol.item as usize];
         let header = match &item.kind {
-            ItemKind::Input { name, ty, from } => input(from.as_ref()).map(|kind| (name, ty, None, kind)),
+            ItemKind::Input { name, ty, from, .. } => {
+                input(from.as_ref()).map(|kind| (name, ty, None, kind))
+            }
             ItemKind::Var { name, ty, chunk, .. } => {
                 Ok((name, ty, chunk.as_ref(), TensorKind::Var(Scalar::bool(false))))
             }
@@ -89,7 +91,13 @@ fn declare(
         format: None,
         kind,
     });
-    Ok(TensorId(checker.tensors.len() as u32 - 1))
+    let id = TensorId(checker.tensors.len() as u32 - 1);
+    if let ItemKind::Input { format: Some((levels, span)), .. } = &item.kind {
+        let declared = checker.tensors[id.index()].clone();
+        let found = super::formats::format(checker, symbol.module, &declared, *levels, *span)?;
+        checker.tensors[id.index()].format = Some(found);
+    }
+    Ok(id)
 }
 
 /// The endings of the files that an `input` reads.

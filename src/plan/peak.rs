@@ -213,5 +213,31 @@ pub fn held_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
     let own = task.steps.as_ref().map_or(0, |(_, slot)| {
         (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element_bytes(division, group))
     });
-    buffers(&division.stages, group, task).total().saturating_add(own)
+    let formats = freezing_bytes(division, group, task).saturating_add(listing_bytes(division, group, task));
+    buffers(&division.stages, group, task).total().saturating_add(own).saturating_add(formats)
+}
+
+/// Bytes per element that freezing takes besides the element itself: its place, and two ranges of entries.
+const FREEZING: u64 = 24;
+
+/// What freezing a tile takes beside it, at the most: its entries, positions, and what it is frozen into.
+fn freezing_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
+    let tensor = division.stages.tensor(group.target);
+    if tensor.format.is_none() || group.why.is_empty() {
+        return 0;
+    }
+    let elements = volume(&task.tile).min(u64::MAX.into()) as u64;
+    elements.saturating_mul(FREEZING + 2 * tensor.element.bytes())
+}
+
+/// The stored elements of tiles in formats, listed by row: never more bytes than the elements themselves.
+fn listing_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
+    let members = group.members.iter().zip(&task.slots);
+    let bytes = members.filter_map(|(member, slot)| {
+        let tensor = division.stages.tensor(member.tensor);
+        let listed = tensor.format.is_some() && matches!(member.role, Role::Gather(_));
+        let elements = slot.as_ref().filter(|_| listed)?.elements().min(u64::MAX.into()) as u64;
+        Some(elements.saturating_mul(tensor.element.bytes()))
+    });
+    bytes.fold(0, u64::saturating_add)
 }

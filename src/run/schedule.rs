@@ -169,7 +169,8 @@ impl Schedule<'_> {
             let mut buffer = Buffer::new(bytes.into())?;
             let place = Place::dense(buffer.memory_mut(), &region, element as usize);
             self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
-            self.done(step, Some(Arc::new(Tile { region, buffer })));
+            let tile = self.work.complete(group, region, buffer);
+            self.done(step, Some(Arc::new(tile)));
         }
         Ok(())
     }
@@ -206,6 +207,9 @@ impl Schedule<'_> {
             }
             Some(tile) => {
                 if let Some(shared) = state.tiles.get_mut(&step.number) {
+                    let bytes = tile.frozen_bytes().unwrap_or(shared.bytes);
+                    self.work.ledger.release(shared.bytes - bytes);
+                    shared.bytes = bytes;
                     shared.tile = Some(tile);
                 }
             }
