@@ -93,3 +93,43 @@ pub fn fill_bytes(format: &Format, element: Element) -> Vec<u8> {
     crate::io::store_scalar(element, format.fill, &mut bytes);
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Level;
+    use crate::graph::scalar::Scalar;
+
+    fn frozen(levels: &[Level], shape: &[u32], values: &[f32]) -> Frozen {
+        let format = Format { levels: levels.to_vec(), fill: Scalar::f32(0.0), pattern: false };
+        let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let entries = Entries::of_dense(shape, &fill_bytes(&format, Element::F32), &data);
+        let frozen = freeze(&entries, &format, Element::F32).unwrap();
+        assert_eq!(frozen.thaw(), data, "{format}");
+        frozen
+    }
+
+    #[test]
+    fn only_the_fill_is_left_out() {
+        let found = frozen(&[Level::SparseList], &[5], &[0.0, -0.0, f32::NAN, 1.0, 0.0]);
+        assert_eq!(found.levels, [Stored::List { size: 5, ptr: vec![0, 3], idx: vec![1, 2, 3] }]);
+        assert_eq!((found.stored, found.bytes()), (3, 5 * 4 + 3 * 4));
+    }
+
+    #[test]
+    fn a_box_of_fill_takes_nothing() {
+        for level in [Level::Dense, Level::SparseList, Level::SparseBytemap, Level::RunList, Level::SparseBand] {
+            assert_eq!(frozen(&[Level::Dense, level], &[2, 3], &[0.0; 6]).bytes(), 0, "{level:?}");
+        }
+    }
+
+    #[test]
+    fn a_walk_can_keep_to_some_rows() {
+        let values = [0.0, 7.0, 0.0, 5.0, 0.0, 6.0, 0.0, 0.0, 8.0];
+        for levels in [[Level::Dense, Level::SparseList], [Level::SparseList, Level::RunList]] {
+            let mut found = Vec::new();
+            frozen(&levels, &[3, 3], &values).walk_within(1..2, |row, span| found.push((row, span.lo, span.hi)));
+            assert_eq!(found, [(1, 0, 1), (1, 2, 3)], "{levels:?}");
+        }
+    }
+}

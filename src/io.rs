@@ -35,6 +35,7 @@ mod replace;
 mod scalars;
 mod shape;
 mod source;
+mod sparse;
 mod spool;
 mod tiff;
 mod writer;
@@ -43,6 +44,7 @@ pub use error::IoError;
 pub use half::{from_f32 as half_bits, to_f32 as half_value};
 pub use replace::remove_temporary;
 pub use scalars::{scalar_at, store_scalar};
+pub use sparse::{Coordinates, read_sparse};
 pub use writer::{Writer, stored_element};
 
 use crate::graph::FileKind;

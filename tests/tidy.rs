@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
-const MAY_USE: [(&str, &[&str]); 18] = [
+const MAY_USE: [(&str, &[&str]); 19] = [
     ("source", &[]),
     ("seeded", &[]),
     ("diagnostic", &["source"]),
@@ -20,6 +20,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
     ("interp", &["index", "graph"]),
     ("jit", &["seeded", "graph", "loops"]),
     ("io", &["graph"]),
+    ("formats", &["index", "graph", "io"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
     ("tiles", &["index", "access", "plan"]),
     (
@@ -36,11 +37,12 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "interp",
             "jit",
             "io",
+            "formats",
             "plan",
             "tiles",
         ],
     ),
-    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "run", "tiles"]),
+    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "formats", "run", "tiles"]),
     ("picture", &[]),
     (
         "cli",

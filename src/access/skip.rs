@@ -19,7 +19,7 @@ use crate::graph::body::{Body, Coord, NodeId, Op, ReduceFn, TensorId};
 use crate::graph::evaluate::identity;
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
-use crate::graph::types::Element;
+use crate::graph::types::{Element, Ty};
 use crate::graph::{Format, Graph, Level};
 use crate::index::Interval;
 use known::{Judge, Known};
@@ -75,6 +75,9 @@ pub struct Needs {
     pub finite: BTreeSet<TensorId>,
     /// The factors of a fused product, whose smallest magnitudes must not vanish in it.
     pub factors: Option<[Vec<Factor>; 2]>,
+    /// What the product of the smallest factors must reach: then products are multiples of the least number of the
+    /// type, and no sum of them rounds to -0.0.
+    pub visible: f64,
 }
 
 /// What a factor of a product can be.
@@ -220,6 +223,8 @@ impl Sight<'_> {
         }
         if function == ReduceFn::Sum && element.is_float() {
             needs.factors = self.fused(inner)?;
+            // Two significands of p bits make one of 2p: 2^-149 and 2^-1074 are the least numbers.
+            needs.visible = if element == Element::F64 { 2f64.powi(-960) } else { 2f64.powi(-100) };
         }
         debug_assert!(self.reaches(reduce, inner), "a reduction depends on what it reduces");
         Ok(needs)
@@ -249,7 +254,13 @@ impl Sight<'_> {
             match &node.op {
                 Op::Read { tensor, .. } => found.push(Factor::Of(*tensor)),
                 Op::Const(value) => found.push(Factor::Number(value.to_f64())),
-                Op::Cast(a) if self.body().ty(*a).is_float() => stack.push(*a),
+                Op::Cast(a) if self.body().ty(*a).is_float() => {
+                    // To a smaller type numbers may vanish.
+                    if self.body().ty(*a) == Ty::Strong(Element::F64) && node.ty != self.body().ty(*a) {
+                        return false;
+                    }
+                    stack.push(*a);
+                }
                 Op::Cast(_) => found.push(Factor::Number(1.0)),
                 Op::Unary(UnaryFn::Neg | UnaryFn::Abs, a) => stack.push(*a),
                 Op::Select(_, a, b) => stack.extend([*a, *b]),
@@ -338,7 +349,7 @@ pub fn print(graph: &Graph, name: &str, skip: &Skip) -> String {
             let _ = write!(out, "; {name} walks the stored {what} of {}", called(&walk.tensor));
             let finite: Vec<_> = walk.needs.finite.iter().map(called).collect();
             if !finite.is_empty() {
-                let _ = write!(out, ", if {} holds finite numbers only", finite.join(" and "));
+                let _ = write!(out, ", if nothing in {} is infinite or NaN", finite.join(" and "));
             }
             out.push('\n');
         }

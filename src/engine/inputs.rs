@@ -100,8 +100,7 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let array = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
-        let data = data::Data::new(array, tensor.format.as_ref());
+        let data = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
         loaded.insert(id, data.clone());
         Ok(data)
     }

@@ -37,6 +37,20 @@ impl Entries {
         entries
     }
 
+    /// Leaves out what is the fill after all.
+    pub fn drop_fill(&mut self, fill: &[u8]) {
+        if self.values.chunks_exact(self.width).all(|value| value != fill) {
+            return;
+        }
+        let all = std::mem::take(&mut self.at).into_iter().zip(self.values.chunks_exact(self.width));
+        let (mut at, mut values) = (Vec::new(), Vec::new());
+        for (place, value) in all.filter(|(_, value)| *value != fill) {
+            at.push(place);
+            values.extend_from_slice(value);
+        }
+        (self.at, self.values) = (at, values);
+    }
+
     fn add_part(&mut self, start: u64, fill: &[u8], part: &[u8]) {
         for (step, value) in part.chunks_exact(self.width).enumerate() {
             if value != fill {

@@ -75,19 +75,6 @@ impl<'f> Rows<'f> {
         })
     }
 
-    /// Bytes of its arrays that are not those of a format.
-    pub fn own_bytes(&self) -> u64 {
-        let numbers = [&self.ptr, &self.lo, &self.hi].map(|array| match array {
-            Cow::Borrowed(_) => 0,
-            Cow::Owned(array) => 4 * array.len() as u64,
-        });
-        let values = match &self.values {
-            Cow::Borrowed(_) => 0,
-            Cow::Owned(values) => values.len() as u64,
-        };
-        numbers.iter().sum::<u64>() + values
-    }
-
     /// The number of the row at coordinates, of which the last is not looked at.
     pub fn row(&self, coords: &[i64]) -> Option<usize> {
         let outer = &self.region[..self.region.len() - 1];

@@ -34,7 +34,7 @@ pub struct Measure {
 }
 
 impl Data {
-    /// Dense elements; frozen if there is a format that takes less.
+    /// Dense elements, frozen if there is a format.
     pub fn new(array: Array, format: Option<&Format>) -> Data {
         match format.and_then(|format| frozen(&array, format)) {
             Some(frozen) => Data::frozen(frozen),
@@ -64,8 +64,26 @@ impl Data {
         })
     }
 
-    /// What its elements are like; of frozen ones, those that are stored.
+    /// Bytes that a task may need to list what is stored by row, at the most.
+    pub fn listing(&self) -> u64 {
+        self.as_frozen().map_or(0, |frozen| {
+            let outer = frozen.shape.split_last().map_or(&[][..], |(_, outer)| outer);
+            let rows = outer.iter().map(|size| u64::from(*size)).fold(1, u64::saturating_mul);
+            let listed = frozen.stored.saturating_mul(8 + frozen.element.bytes());
+            rows.saturating_add(1).saturating_mul(4).saturating_add(listed)
+        })
+    }
+
+    /// What all its elements are like.
     pub fn measure(&self) -> Measure {
+        match &self.held.frozen {
+            Some(frozen) => self.stored().and(Measure::of(frozen.element, &frozen.fill)),
+            None => self.stored(),
+        }
+    }
+
+    /// What its elements are like; of frozen ones, those that are stored.
+    pub fn stored(&self) -> Measure {
         *self.held.measure.get_or_init(|| match &self.held.frozen {
             Some(frozen) => Measure::of(frozen.element, &frozen.values),
             None => Measure::of(self.array().element, &self.array().data),
@@ -73,14 +91,19 @@ impl Data {
     }
 }
 
-/// An array in a format, if that takes less than the array does.
+/// An array in a format, if its positions can be numbered.
 pub fn frozen(array: &Array, format: &Format) -> Option<Frozen> {
     let shape: Option<Vec<u32>> = array.shape.iter().map(|size| u32::try_from(*size).ok()).collect();
     let entries = Entries::of_dense(&shape?, &fill_bytes(format, array.element), &array.data);
-    freeze(&entries, format, array.element).ok().filter(|frozen| frozen.bytes() < array.data.len() as u64)
+    freeze(&entries, format, array.element).ok()
 }
 
 impl Measure {
+    /// Of both.
+    pub fn and(self, other: Measure) -> Measure {
+        Measure { finite: self.finite && other.finite, least: self.least.min(other.least) }
+    }
+
     /// Of elements that lie one after the other.
     pub fn of(element: Element, bytes: &[u8]) -> Measure {
         let (most, least) = match element {

@@ -71,7 +71,7 @@ impl Planned for Reading {
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let (spare, world) = (&self.common.spare, &*self.job.world);
         let scene = Scene { kernels, spare, world, vars: &vars, control, limits, ledger: &ledger };
-        let inputs = summary::inputs(&self.division, &self.job.world);
+        let inputs = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
         ledger.hold(inputs);
         let memory = sink.memory();
         let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
@@ -128,7 +128,7 @@ impl Reading {
             None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
         };
         let threads = job.limits.threads;
-        let inputs = summary::inputs(&division, &job.world);
+        let inputs = summary::inputs(&division, &job.world, threads);
         let plan = match &pieces {
             Pieces::One => {
                 let held = peak(&division, threads);
@@ -161,7 +161,7 @@ impl Reading {
             Pieces::Slabs(_) | Pieces::Steps(_) => {}
         }
         let held = peak(&self.division, self.job.limits.threads);
-        let inputs = summary::inputs(&self.division, &self.job.world);
+        let inputs = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
         (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
     }
 

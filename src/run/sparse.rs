@@ -5,8 +5,7 @@
 //! ```
 //!
 //! A source is walked if all that reads it in the group walks it, and what that takes of the data is true; otherwise
-//! its rows are expanded, and everything is looked at. Rows that would take more memory than the elements are not made,
-//! so that a task never holds more than the plan says.
+//! its rows are expanded, and everything is looked at.
 
 use super::data::Measure;
 use super::memory::Buffer;
@@ -16,11 +15,11 @@ use crate::access::skip::{Cover, Factor, Needs, Skip, Walk};
 use crate::formats::rows::{Kind, Part};
 use crate::formats::{Entries, Frozen, Rows, fill_bytes, freeze};
 use crate::graph::body::TensorId;
-use crate::graph::types::Element;
 use crate::index::Interval;
 use crate::plan::bands::Task;
 use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role};
+use crate::plan::peak::freezing_bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -62,16 +61,19 @@ impl<'r> Work<'r> {
         let mut region = slot.region.clone();
         let kind = match walk {
             Some(walk) => {
-                *region.last_mut()? = walk.range;
+                // Beyond what is needed nothing is read, whatever the variable says.
+                let last = region.last_mut()?;
+                *last = last.intersect(walk.range);
+                if last.is_empty() {
+                    return None;
+                }
                 if walk.runs { Kind::Runs } else { Kind::Entries }
             }
             None if covers() => Kind::Runs,
             None => return None,
         };
         let rows = Rows::gather(&region, kind, &parts);
-        let room = slot.elements().saturating_mul(declared.element.bytes().into());
-        let fits = u128::from(rows.own_bytes()) <= room || group.members[at].role == Role::Resident;
-        fits.then_some(Listed { rows, walked: walk.is_some() })
+        Some(Listed { rows, walked: walk.is_some() })
     }
 
     /// The stages of a group that read a member.
@@ -125,13 +127,12 @@ impl<'r> Work<'r> {
             if tensor != walked {
                 return Some(self.world.inputs.get(&tensor)?.measure());
             }
-            match self.world.inputs.get(&tensor) {
-                Some(data) => Some(data.measure()),
-                None => Some(parts.iter().map(|part| Measure::of(part.frozen.element, &part.frozen.values)).fold(
-                    Measure { finite: true, least: f64::INFINITY },
-                    |a, b| Measure { finite: a.finite && b.finite, least: a.least.min(b.least) },
-                )),
-            }
+            let nothing = Measure { finite: true, least: f64::INFINITY };
+            let each = parts.iter().map(|part| Measure::of(part.frozen.element, &part.frozen.values));
+            Some(match self.world.inputs.get(&tensor) {
+                Some(data) => data.stored(),
+                None => each.fold(nothing, Measure::and),
+            })
         };
         let finite = |tensor: &TensorId| measure(*tensor).is_some_and(|measure| measure.finite);
         let least = |factors: &Vec<Factor>| {
@@ -143,9 +144,7 @@ impl<'r> Work<'r> {
             each.fold(Some(f64::INFINITY), |least, own| Some(own?.min(least?)))
         };
         let seen = needs.factors.as_ref().is_none_or(|[a, b]| {
-            let double = self.division.stages.tensor(walked).element == Element::F64;
-            let limit = if double { SMALL_F64 } else { SMALL_F32 };
-            least(a).zip(least(b)).is_some_and(|(a, b)| a * b >= limit || a * b == 0.0 && a.min(b) > 1.0)
+            least(a).zip(least(b)).is_some_and(|(a, b)| a * b >= needs.visible)
         });
         needs.finite.iter().all(finite) && seen
     }
@@ -160,11 +159,13 @@ impl<'r> Work<'r> {
 }
 
 impl Work<'_> {
-    /// A tile whose elements are all there, frozen if it has a format that takes less.
+    /// A tile whose elements are all there, frozen if it has a format.
     pub(super) fn complete(&self, group: &Group, region: Region, mut buffer: Buffer) -> Tile {
         let tensor = self.division.stages.tensor(group.target);
         let Some(format) = &tensor.format else { return Tile { region, content: Content::Dense(buffer) } };
         let bytes = volume(&region) as usize * tensor.element.bytes() as usize;
+        let beside = freezing_bytes(self.division, group, &region);
+        self.ledger.hold(beside);
         let shape: Option<Vec<u32>> =
             region.iter().map(|range| u32::try_from(range.len().unwrap_or(0)).ok()).collect();
         let frozen = shape.and_then(|shape| {
@@ -172,7 +173,7 @@ impl Work<'_> {
             let entries = Entries::of_dense(&shape, &fill_bytes(format, tensor.element), data);
             freeze(&entries, format, tensor.element).ok()
         });
-        let frozen = frozen.filter(|frozen| frozen.bytes() < bytes as u64);
+        self.ledger.release(beside);
         self.ledger.stored(group.target, bytes as u64, frozen.as_ref().map_or(bytes as u64, Frozen::bytes));
         match frozen {
             Some(frozen) => Tile { region, content: Content::Frozen(frozen) },
@@ -190,10 +191,6 @@ impl Tile {
         }
     }
 }
-
-/// Products of at least this much are multiples of something that can be seen, so no sum of them rounds to -0.0.
-const SMALL_F32: f64 = 7.888609052210118e-31; // 2^-100
-const SMALL_F64: f64 = 2.2250738585072014e-290;
 
 /// Stretches that lie closer than this are computed as one.
 const GAP: i64 = 16;

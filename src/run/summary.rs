@@ -69,21 +69,24 @@ fn elements(division: &Division) -> u64 {
 }
 
 /// Bytes of inputs, which are in memory before the run.
-pub fn inputs(division: &Division, world: &World) -> u64 {
+///
+/// Those in formats are listed by row by each of `threads` workers.
+pub fn inputs(division: &Division, world: &World, threads: usize) -> u64 {
     let input = |id: &&TensorId| {
         matches!(division.stages.tensor(**id).kind, TensorKind::Input(_))
             && !division.stages.hosts.contains_key(id)
     };
     let bytes = division.boxes.keys().filter(input).map(|id| {
         let tensor = division.stages.tensor(*id);
-        let frozen = world.inputs.get(id).and_then(Data::as_frozen);
-        if let Some(frozen) = frozen.filter(|_| all_walk(division, *id)) {
-            return frozen.bytes();
-        }
         let elements = tensor.domain.shape().map_or(0, |shape| shape.iter().product::<i64>());
-        elements as u64 * tensor.element.bytes()
+        let dense = (elements as u64).saturating_mul(tensor.element.bytes());
+        let Some(data) = world.inputs.get(id) else { return dense };
+        let Some(frozen) = data.as_frozen() else { return dense };
+        let thawed = if all_walk(division, *id) { 0 } else { dense };
+        let listed = data.listing().saturating_mul(threads as u64);
+        frozen.bytes().saturating_add(thawed).saturating_add(listed)
     });
-    bytes.sum()
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// Whether everything that reads an input goes along its stored elements; otherwise it is thawed.

@@ -189,25 +189,7 @@ impl<'r> Work<'r> {
     ) -> Result<()> {
         let nothing = Buffer::new(16)?;
         let listed = self.listed(group, task, tiles);
-        let more = listed.iter().flatten().map(|listed| listed.rows.own_bytes()).sum();
-        self.ledger.hold(more);
-        let done = self.all_bands(group, task, tiles, &listed, scratch, nothing.memory(), out);
-        self.ledger.release(more);
-        done
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what a task is made of")]
-    fn all_bands(
-        &self,
-        group: &Group,
-        task: &Task,
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
-        listed: &[Option<Listed<'_>>],
-        scratch: &mut Scratch,
-        nothing: Memory<'_>,
-        out: &Place<'_>,
-    ) -> Result<()> {
-        let held = self.held(group, task, tiles, listed, scratch, nothing)?;
+        let held = self.held(group, task, tiles, &listed, scratch, nothing.memory())?;
         let (mut members, mut target) =
             (self.ready_members(group, &held), self.ready(group, group.target, &held, out));
         let mut bands = Bands::new(&self.division.stages, group, task);
