@@ -118,7 +118,9 @@ mod tests {
 
     #[test]
     fn a_box_of_fill_takes_nothing() {
-        for level in [Level::Dense, Level::SparseList, Level::SparseBytemap, Level::RunList, Level::SparseBand] {
+        for level in
+            [Level::Dense, Level::SparseList, Level::SparseBytemap, Level::RunList, Level::SparseBand]
+        {
             assert_eq!(frozen(&[Level::Dense, level], &[2, 3], &[0.0; 6]).bytes(), 0, "{level:?}");
         }
     }
@@ -128,7 +130,8 @@ mod tests {
         let values = [0.0, 7.0, 0.0, 5.0, 0.0, 6.0, 0.0, 0.0, 8.0];
         for levels in [[Level::Dense, Level::SparseList], [Level::SparseList, Level::RunList]] {
             let mut found = Vec::new();
-            frozen(&levels, &[3, 3], &values).walk_within(1..2, |row, span| found.push((row, span.lo, span.hi)));
+            frozen(&levels, &[3, 3], &values)
+                .walk_within(1..2, |row, span| found.push((row, span.lo, span.hi)));
             assert_eq!(found, [(1, 0, 1), (1, 2, 3)], "{levels:?}");
         }
     }

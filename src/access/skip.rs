@@ -243,7 +243,8 @@ impl Sight<'_> {
         if self.factor(a, &mut left) && self.factor(b, &mut right) {
             return Ok(Some([left, right]));
         }
-        Err("its products are not of elements and numbers: one too small to be seen would leave -0.0".to_owned())
+        Err("its products are not of elements and numbers: one too small to be seen would leave -0.0"
+            .to_owned())
     }
 
     /// Collects what a factor can be; false if that is not known.
@@ -357,7 +358,8 @@ pub fn print(graph: &Graph, name: &str, skip: &Skip) -> String {
             let sources: BTreeSet<_> = cover.reads.iter().map(|(tensor, _)| called(tensor)).collect();
             let sources: Vec<_> = sources.iter().map(|name| &**name).collect();
             let near = sources.join(" or ");
-            let _ = writeln!(out, "; {name} is computed where {near} is stored, {} elsewhere", cover.background);
+            let _ =
+                writeln!(out, "; {name} is computed where {near} is stored, {} elsewhere", cover.background);
         }
         Skip::Dense(reasons) => {
             for (tensor, why) in reasons {

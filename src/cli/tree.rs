@@ -25,7 +25,8 @@ fn printed(args: &TreeArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let session = session::open(&args.file, &args.read, &args.script, &args.options, report)?;
     let (mut text, mut all) = (String::new(), Stats::default());
     for slice in &args.read {
-        let (tree, stats) = one(&session, slice).map_err(|error| session::failed(&session.name, error, report))?;
+        let (tree, stats) =
+            one(&session, slice).map_err(|error| session::failed(&session.name, error, report))?;
         text.push_str(&tree);
         all.add(&stats);
     }

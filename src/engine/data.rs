@@ -5,9 +5,9 @@
 //! ```
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::formats::{Entries, fill_bytes, freeze};
 use crate::graph::body::{Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
-use crate::formats::{Entries, fill_bytes, freeze};
 use crate::graph::{Format, Graph, Tensor, TensorKind, WindowBody};
 use crate::io::{self, Array, Coordinates, Expect};
 use crate::run::data::Data;
@@ -78,7 +78,9 @@ pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Data> {
 fn sparse(tensor: &Tensor, format: &Format, found: Coordinates) -> Result<Data> {
     let (fill, width) = (fill_bytes(format, tensor.element), tensor.element.bytes() as usize);
     let failed = |why: String| {
-        Box::new(Diagnostic::new(Code::E1002, format!("input {} {why}", quoted(&tensor.name))).at(tensor.span, ""))
+        Box::new(
+            Diagnostic::new(Code::E1002, format!("input {} {why}", quoted(&tensor.name))).at(tensor.span, ""),
+        )
     };
     if fill.iter().any(|byte| *byte != 0) {
         let why = format!("has the fill {}, but a sparse file leaves out 0", format.fill);

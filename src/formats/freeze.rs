@@ -138,7 +138,9 @@ impl<'e> Splitting<'e> {
 
     fn dense(&self, positions: &[Position]) -> Result<(Stored, Vec<Position>), TooLarge> {
         let mut children = Vec::with_capacity(self.room(positions)?);
-        positions.iter().for_each(|position| self.every(*position, 0..self.size, |child| children.push(child)));
+        positions
+            .iter()
+            .for_each(|position| self.every(*position, 0..self.size, |child| children.push(child)));
         Ok((Stored::Dense { size: self.one_size() }, children))
     }
 
@@ -225,9 +227,9 @@ impl<'e> Splitting<'e> {
     fn same(&self, a: Position, b: Position) -> bool {
         let inside = |entry: usize| self.entries.at[entry] % self.inner.max(1);
         a.entries().len() == b.entries().len()
-            && a.entries().zip(b.entries()).all(|(a, b)| {
-                inside(a) == inside(b) && self.entries.value(a) == self.entries.value(b)
-            })
+            && a.entries()
+                .zip(b.entries())
+                .all(|(a, b)| inside(a) == inside(b) && self.entries.value(a) == self.entries.value(b))
     }
 
     fn band(&self, positions: &[Position]) -> Result<(Stored, Vec<Position>), TooLarge> {

@@ -121,7 +121,9 @@ impl Stored {
     pub fn holds_entries_only(&self) -> bool {
         match self {
             Stored::List { .. } | Stored::Coo { .. } | Stored::Dict { .. } => true,
-            Stored::Dense { .. } | Stored::ByteMap { .. } | Stored::Runs { .. } | Stored::Band { .. } => false,
+            Stored::Dense { .. } | Stored::ByteMap { .. } | Stored::Runs { .. } | Stored::Band { .. } => {
+                false
+            }
         }
     }
 

@@ -79,7 +79,8 @@ impl<'f> Rows<'f> {
     pub fn row(&self, coords: &[i64]) -> Option<usize> {
         let outer = &self.region[..self.region.len() - 1];
         let inside = outer.iter().zip(coords).all(|(range, at)| range.contains(*at));
-        let place = |row: i64, (range, at): (&Interval, &i64)| row * range.len().unwrap_or(1) + at - range.first();
+        let place =
+            |row: i64, (range, at): (&Interval, &i64)| row * range.len().unwrap_or(1) + at - range.first();
         inside.then(|| outer.iter().zip(coords).fold(0, place) as usize)
     }
 
@@ -115,7 +116,8 @@ impl Found<'_> {
             if lo < hi {
                 let skipped = (lo - own.first()) as u32 - span.lo;
                 let lo = (lo - last.first()) as u32;
-                let clipped = Span { lo, hi: (hi - last.first()) as u32, at: span.at + skipped * span.step, ..span };
+                let clipped =
+                    Span { lo, hi: (hi - last.first()) as u32, at: span.at + skipped * span.step, ..span };
                 self.stretch(row, clipped, part.frozen);
             }
         });

@@ -152,12 +152,8 @@ fn listed(stored: &Stored, position: u32) -> Vec<Children> {
             found.push(children);
             return;
         }
-        let one = |(step, lo): (usize, u64)| Children {
-            lo,
-            hi: lo + 1,
-            at: children.at + step as u32,
-            step: 0,
-        };
+        let one =
+            |(step, lo): (usize, u64)| Children { lo, hi: lo + 1, at: children.at + step as u32, step: 0 };
         found.extend((children.lo..children.hi).enumerate().map(one));
     });
     found

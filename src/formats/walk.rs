@@ -33,7 +33,8 @@ impl Frozen {
             _ if self.stored == 0 => {}
             0 => visit(0, Span { lo: 0, hi: 1, at: 0, step: 0 }),
             _ => self.children(0, 0, |children| {
-                let below: u64 = self.shape[1..self.format.levels[0].dims()].iter().map(|n| u64::from(*n)).product();
+                let below: u64 =
+                    self.shape[1..self.format.levels[0].dims()].iter().map(|n| u64::from(*n)).product();
                 let within = outer.start.saturating_mul(below)..outer.end.saturating_mul(below);
                 let within = if self.shape.len() < 2 { 0..u64::MAX } else { within };
                 let (lo, hi) = (children.lo.max(within.start), children.hi.min(within.end));

@@ -138,7 +138,8 @@ impl Archive<'_> {
     fn compressed(&self, shape: &[i64]) -> Result<Vec<u64>> {
         let kind = self.member("format")?.map(|mut source| source.bytes(0, source.len)).transpose()?;
         // Bytes, or characters of four bytes each.
-        let is_csr = kind.is_some_and(|bytes| bytes.ends_with(b"csr") || bytes.ends_with(b"c\0\0\0s\0\0\0r\0\0\0"));
+        let is_csr =
+            kind.is_some_and(|bytes| bytes.ends_with(b"csr") || bytes.ends_with(b"c\0\0\0s\0\0\0r\0\0\0"));
         let [rows, columns] = shape[..] else { return Err(fault("is not a matrix of two dimensions")) };
         if !is_csr {
             return Err(fault("is not by rows").help("save it as `a.tocsr()` or `a.tocoo()`"));

@@ -129,7 +129,8 @@ fn stored_bytes(tensor: &Tensor, shape: &[u64]) -> u64 {
             Level::SparseBytemap => (1, 3),
             Level::SparseBand => (2, 0),
         };
-        let level = (positions.saturating_add(1)).saturating_mul(each).saturating_add(below.saturating_mul(child));
+        let level =
+            (positions.saturating_add(1)).saturating_mul(each).saturating_add(below.saturating_mul(child));
         numbers = numbers.saturating_add(level);
         (positions, sizes) = (below, rest);
     }
@@ -244,7 +245,8 @@ pub fn held_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
     let own = task.steps.as_ref().map_or(0, |(_, slot)| {
         (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element_bytes(division, group))
     });
-    let formats = freezing_bytes(division, group, &task.tile).saturating_add(listing_bytes(division, group, task));
+    let formats =
+        freezing_bytes(division, group, &task.tile).saturating_add(listing_bytes(division, group, task));
     buffers(&division.stages, group, task).total().saturating_add(own).saturating_add(formats)
 }
 

@@ -108,15 +108,20 @@ impl Measure {
     pub fn of(element: Element, bytes: &[u8]) -> Measure {
         let (most, least) = match element {
             Element::F32 => {
-                let (most, least) = extremes(bytes, |bytes: [u8; 4]| u64::from(u32::from_le_bytes(bytes) & !(1 << 31)));
-                (f64::from(f32::from_bits(most as u32)), least.map(|bits| f64::from(f32::from_bits(bits as u32))))
+                let (most, least) =
+                    extremes(bytes, |bytes: [u8; 4]| u64::from(u32::from_le_bytes(bytes) & !(1 << 31)));
+                (
+                    f64::from(f32::from_bits(most as u32)),
+                    least.map(|bits| f64::from(f32::from_bits(bits as u32))),
+                )
             }
             Element::F64 => {
                 let (most, least) = extremes(bytes, |bytes: [u8; 8]| u64::from_le_bytes(bytes) & !(1 << 63));
                 (f64::from_bits(most), least.map(f64::from_bits))
             }
             Element::F16 => {
-                let (most, least) = extremes(bytes, |bytes: [u8; 2]| u64::from(u16::from_le_bytes(bytes) & !(1 << 15)));
+                let (most, least) =
+                    extremes(bytes, |bytes: [u8; 2]| u64::from(u16::from_le_bytes(bytes) & !(1 << 15)));
                 let value = |bits: u64| scalar_at(Element::F16, &(bits as u16).to_le_bytes()).to_f64();
                 (value(most), least.map(value))
             }

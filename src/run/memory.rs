@@ -188,7 +188,8 @@ impl<'m> Call<'m> {
         let boxes: Vec<BufferBox> = places.iter().map(|place| place.layout.clone()).collect();
         let anywhere = vec![Interval::trusted(0, 0); written.layout.dims.len()];
         let args = lowered.args(&anywhere, &vec![0; numbers], &boxes);
-        let arrays = rows.map(|rows| [&rows.ptr, &rows.lo, &rows.hi].map(|array| array.as_ptr().cast_mut().cast()));
+        let arrays =
+            rows.map(|rows| [&rows.ptr, &rows.lo, &rows.hi].map(|array| array.as_ptr().cast_mut().cast()));
         let count = lowered.kernel.buffers.len() - places.len();
         let arrays = arrays.into_iter().flatten().take(count);
         let pointers = places.iter().map(|place| place.memory.start).chain(arrays).collect();

@@ -41,13 +41,7 @@ impl<'r> Work<'r> {
         (0..group.members.len()).map(|at| self.listed_member(group, task, tiles, at)).collect()
     }
 
-    fn listed_member<'t>(
-        &self,
-        group: &Group,
-        task: &Task,
-        tiles: &'t Tiles,
-        at: usize,
-    ) -> Option<Listed<'t>>
+    fn listed_member<'t>(&self, group: &Group, task: &Task, tiles: &'t Tiles, at: usize) -> Option<Listed<'t>>
     where
         'r: 't,
     {
@@ -143,9 +137,10 @@ impl<'r> Work<'r> {
             });
             each.fold(Some(f64::INFINITY), |least, own| Some(own?.min(least?)))
         };
-        let seen = needs.factors.as_ref().is_none_or(|[a, b]| {
-            least(a).zip(least(b)).is_some_and(|(a, b)| a * b >= needs.visible)
-        });
+        let seen = needs
+            .factors
+            .as_ref()
+            .is_none_or(|[a, b]| least(a).zip(least(b)).is_some_and(|(a, b)| a * b >= needs.visible));
         needs.finite.iter().all(finite) && seen
     }
 
@@ -196,7 +191,13 @@ impl Tile {
 const GAP: i64 = 16;
 
 /// The stretches of a row of the result that are to be computed, apart from each other and in order.
-pub(super) fn stretches(cover: &Cover, rows: &[&Rows<'_>], at: &[i64], range: Interval, found: &mut Vec<(i64, i64)>) {
+pub(super) fn stretches(
+    cover: &Cover,
+    rows: &[&Rows<'_>],
+    at: &[i64],
+    range: Interval,
+    found: &mut Vec<(i64, i64)>,
+) {
     found.clear();
     for ((_, moved), rows) in cover.reads.iter().zip(rows) {
         let (last, outer) = moved.split_last().expect("what is covered has dimensions");

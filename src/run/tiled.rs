@@ -339,9 +339,8 @@ impl Scene<'_> {
 /// The boxes of inputs that have a format.
 fn corners(division: &Division) -> BTreeMap<TensorId, Region> {
     let tensors = division.boxes.keys().map(|id| (*id, division.stages.tensor(*id)));
-    let inputs = tensors.filter(|(_, tensor)| {
-        tensor.format.is_some() && matches!(tensor.kind, TensorKind::Input(_))
-    });
+    let inputs =
+        tensors.filter(|(_, tensor)| tensor.format.is_some() && matches!(tensor.kind, TensorKind::Input(_)));
     let region = |domain: &Domain| domain.dims().iter().map(|dim| dim.interval).collect();
     inputs.map(|(id, tensor)| (id, region(&tensor.domain))).collect()
 }

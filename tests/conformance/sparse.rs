@@ -12,7 +12,8 @@ use itp::io::{scalar_at, store_scalar};
 use serde_json::{Value, json};
 
 /// Levels of Finch that the language does not have.
-const UNKNOWN: [&str; 5] = ["SparseRunList", "SparseBlockList", "SparsePoint", "SparseInterval", "merge=false"];
+const UNKNOWN: [&str; 5] =
+    ["SparseRunList", "SparseBlockList", "SparsePoint", "SparseInterval", "merge=false"];
 
 /// Whether a format can be written in the language.
 pub(crate) fn is_ours(format: &str) -> bool {
@@ -163,7 +164,9 @@ fn value(scalar: Scalar) -> Value {
 fn level(stored: &Stored) -> Value {
     match stored {
         Stored::Dense { size } => json!({"level": "Dense", "shape": size}),
-        Stored::List { size, ptr, idx } => json!({"level": "SparseList", "shape": size, "ptr": ptr, "idx": idx}),
+        Stored::List { size, ptr, idx } => {
+            json!({"level": "SparseList", "shape": size, "ptr": ptr, "idx": idx})
+        }
         Stored::Coo { sizes, ptr, tbl } => {
             json!({"level": format!("SparseCOO{{{}}}", sizes.len()), "shape": sizes, "ptr": ptr, "tbl": tbl})
         }

@@ -30,7 +30,8 @@ fn matrix(value: &Value, none: f64) -> (Vec<i64>, Vec<f64>) {
             (vec![rows.len() as i64], rows.iter().map(number).collect())
         }
         Some(rows) => {
-            let all: Vec<f64> = rows.iter().flat_map(|row| row.as_array().unwrap().iter().map(number)).collect();
+            let all: Vec<f64> =
+                rows.iter().flat_map(|row| row.as_array().unwrap().iter().map(number)).collect();
             (vec![rows.len() as i64, rows[0].as_array().unwrap().len() as i64], all)
         }
     }
@@ -64,7 +65,11 @@ impl Run<'_> {
         for (name, element, expect) in expected {
             let slice = format!("{name}[{}]", vec![":"; expect.0.len()].join(", "));
             let found = engine.read_array(&slice).map_err(|error| error.to_string())?;
-            same(&format!("{name} on {tile:?} of {}", self.script), &found, &array(*element, expect.clone()))?;
+            same(
+                &format!("{name} on {tile:?} of {}", self.script),
+                &found,
+                &array(*element, expect.clone()),
+            )?;
         }
         Ok(())
     }
@@ -72,21 +77,30 @@ impl Run<'_> {
 
 /// Every format that is tried, as an input and as a tensor that is computed.
 fn each_format(fill: &str, check: impl Fn(&str, bool) -> Result<(), String>) -> Outcome {
-    let all = FORMATS.iter().flat_map(|format| [(format.replace("FILL", fill), false), (format.replace("FILL", fill), true)]);
+    let all = FORMATS
+        .iter()
+        .flat_map(|format| [(format.replace("FILL", fill), false), (format.replace("FILL", fill), true)]);
     all.into_iter().try_for_each(|(format, computed)| check(&format, computed)).into()
 }
 
 /// `a` in a format: data that has one, or a tensor that copies it.
 fn source(name: &str, ty: &str, dims: &str, format: &str, computed: bool) -> String {
-    let labels: String = dims.split(',').map(|dim| dim.split(':').next().unwrap().trim()).collect::<Vec<_>>().join(", ");
+    let labels: String =
+        dims.split(',').map(|dim| dim.split(':').next().unwrap().trim()).collect::<Vec<_>>().join(", ");
     match computed {
         false => format!("input {name}: {ty}[{dims}] format {format}\n"),
-        true => format!("input {name}_: {ty}[{dims}]\ntensor {name}: {ty}[{dims}] format {format} = {name}_[{labels}]\n"),
+        true => format!(
+            "input {name}_: {ty}[{dims}]\ntensor {name}: {ty}[{dims}] format {format} = {name}_[{labels}]\n"
+        ),
     }
 }
 
 fn bound<'n>(name: &'n str, computed: bool, names: &'n [&'n str]) -> &'n str {
-    if computed { names.iter().find(|known| known.trim_end_matches('_') == name && known.ends_with('_')).unwrap() } else { name }
+    if computed {
+        names.iter().find(|known| known.trim_end_matches('_') == name && known.ends_with('_')).unwrap()
+    } else {
+        name
+    }
 }
 
 const NAMES: [&str; 4] = ["a_", "b_", "m_", "n_"];
@@ -102,13 +116,19 @@ pub(crate) fn kernels(case: &Value) -> Outcome {
     checked.into()
 }
 
-fn products(case: &Value, (ty, element): (&str, Element), format: &str, computed: bool) -> Result<(), String> {
+fn products(
+    case: &Value,
+    (ty, element): (&str, Element),
+    format: &str,
+    computed: bool,
+) -> Result<(), String> {
     let number = |key: &str| matrix(&case[key], 0.0);
     let shape = number("A").0;
     let (h, w) = (shape[0], shape[1]);
     let dims = format!("y: {h}, x: {w}");
     let kernel = number("conv3x3_kernel").1;
-    let kernel: Vec<String> = kernel.chunks(3).map(|row| format!("[{}, {}, {}]", row[0], row[1], row[2])).collect();
+    let kernel: Vec<String> =
+        kernel.chunks(3).map(|row| format!("[{}, {}, {}]", row[0], row[1], row[2])).collect();
     let (a, b) = (source("a", ty, &dims, format, computed), source("b", ty, &dims, format, computed));
     let zero = if element == Element::I64 { "0" } else { "0.0" };
     let script = format!(
@@ -140,13 +160,26 @@ fn products(case: &Value, (ty, element): (&str, Element), format: &str, computed
     ];
     let run = Run { script, inputs };
     let names = [
-        ("spmv", "spmv"), ("spmspv", "spmspv"), ("mul", "mul"), ("add", "add"), ("maximum", "maximum"),
-        ("total", "sum"), ("row_sums", "row_sums"), ("col_sums", "col_sums"), ("spgemm", "spgemm_A_Bt"),
-        ("turned", "transpose"), ("conv", "conv3x3_correlate_zero_pad"), ("masked", "conv3x3_masked_to_stored"),
-        ("cut", "sparse_window_1_to_end"), ("shifted", "shifted_by_1_1_fill0"),
+        ("spmv", "spmv"),
+        ("spmspv", "spmspv"),
+        ("mul", "mul"),
+        ("add", "add"),
+        ("maximum", "maximum"),
+        ("total", "sum"),
+        ("row_sums", "row_sums"),
+        ("col_sums", "col_sums"),
+        ("spgemm", "spgemm_A_Bt"),
+        ("turned", "transpose"),
+        ("conv", "conv3x3_correlate_zero_pad"),
+        ("masked", "conv3x3_masked_to_stored"),
+        ("cut", "sparse_window_1_to_end"),
+        ("shifted", "shifted_by_1_1_fill0"),
     ];
     // Products of floats may be -0.0 where the data has 0: they are held against integers alone.
-    let exact = |key: &str| element == Element::I64 || !matches!(key, "mul" | "conv3x3_correlate_zero_pad" | "conv3x3_masked_to_stored");
+    let exact = |key: &str| {
+        element == Element::I64
+            || !matches!(key, "mul" | "conv3x3_correlate_zero_pad" | "conv3x3_masked_to_stored")
+    };
     let names = names.iter().filter(|(_, key)| exact(key));
     run.check(&names.map(|(name, key)| (*name, element, number(key))).collect::<Vec<_>>())
 }
@@ -156,7 +189,8 @@ pub(crate) fn min_plus(case: &Value) -> Outcome {
         let (shape, values) = matrix(&case["A"], f64::INFINITY);
         let (h, w) = (shape[0], shape[1]);
         let a = source("a", "f64", &format!("y: {h}, x: {w}"), format, computed);
-        let script = format!("{a}input v: f64[x: {w}]\ntensor p: f64[y: {h}] = min(k in 0..{w}) a[y, k] + v[k]");
+        let script =
+            format!("{a}input v: f64[x: {w}]\ntensor p: f64[y: {h}] = min(k in 0..{w}) a[y, k] + v[k]");
         let inputs = vec![
             (bound("a", computed, &NAMES), array(Element::F64, (shape, values))),
             ("v", array(Element::F64, matrix(&case["x"], f64::INFINITY))),
@@ -195,7 +229,12 @@ fn dense_runs(runs: &Value, shape: &[i64]) -> (Vec<i64>, Vec<f64>) {
 }
 
 pub(crate) fn masks(case: &Value) -> Outcome {
-    let formats = ["dense(run_list(pattern))", "dense(run_list(element(false)))", "dense(sparse_list(pattern))", "sparse_coo(2, pattern)"];
+    let formats = [
+        "dense(run_list(pattern))",
+        "dense(run_list(element(false)))",
+        "dense(sparse_list(pattern))",
+        "sparse_coo(2, pattern)",
+    ];
     let all = formats.iter().flat_map(|format| [(format, false), (format, true)]);
     all.into_iter().try_for_each(|(format, computed)| mask(case, format, computed)).into()
 }
@@ -227,8 +266,13 @@ fn mask(case: &Value, format: &str, computed: bool) -> Result<(), String> {
         ("img", array(Element::I64, matrix(&case["img"], 0.0))),
     ];
     let names = [
-        ("both", "and_runs"), ("either", "or_runs"), ("one", "xor_runs"), ("none", "not_a_runs"),
-        ("back", "a_runs"), ("grown", "dilate_cross_runs"), ("worn", "erode_cross_runs"),
+        ("both", "and_runs"),
+        ("either", "or_runs"),
+        ("one", "xor_runs"),
+        ("none", "not_a_runs"),
+        ("back", "a_runs"),
+        ("grown", "dilate_cross_runs"),
+        ("worn", "erode_cross_runs"),
     ];
     let runs = names.map(|(name, key)| (name, Element::Bool, dense_runs(&case[key], &shape)));
     let sums = [("lit", "masked_sum"), ("count", "masked_count")];

@@ -47,7 +47,8 @@ const BODIES: [&str; 30] = [
     "tensor s: T[y: Y, x: K] FORMAT = if m[y, x] then a[y, x] else F  tensor r: T[y: Y] = sum(k in K) s[y, k] * v[k]",
 ];
 
-const LEVELS: [&str; 6] = ["dense", "sparse_list", "sparse_dict", "sparse_bytemap", "run_list", "sparse_band"];
+const LEVELS: [&str; 6] =
+    ["dense", "sparse_list", "sparse_dict", "sparse_bytemap", "run_list", "sparse_band"];
 
 /// A script, the sizes of its data, and which part of it is the fill.
 struct Case {
@@ -68,7 +69,8 @@ fn format(rng: &mut Rng, leaf: &str) -> String {
 
 fn case(seed: u64) -> Case {
     let mut rng = Rng::new(seed ^ 0xf0f0);
-    let element = rng.pick(&[Element::F32, Element::F32, Element::F64, Element::F16, Element::I32, Element::U8]);
+    let element =
+        rng.pick(&[Element::F32, Element::F32, Element::F64, Element::F16, Element::I32, Element::U8]);
     let fill = match rng.below(6) {
         0 if element.is_float() => "inf",
         1 if element.is_float() => "-0.0",
@@ -84,7 +86,9 @@ fn case(seed: u64) -> Case {
     let sizes = (rng.within(1, 6), rng.within(1, 9));
     let (rows, range) = (format!("{y}..{}", y + sizes.0), format!("{x}..{}", x + sizes.1));
     let mut text = String::new();
-    for (name, ty, leaf) in [("a", element.name(), true), ("b", element.name(), true), ("m", "bool", false), ("n", "bool", false)] {
+    for (name, ty, leaf) in
+        [("a", element.name(), true), ("b", element.name(), true), ("m", "bool", false), ("n", "bool", false)]
+    {
         let leaf = if leaf { format!("element({ty}({fill}))") } else { "pattern".to_owned() };
         let format = if rng.chance(85) { format(&mut rng, &leaf) } else { String::new() };
         text += &match rng.chance(50) {
@@ -194,10 +198,7 @@ fn note(body: &str) -> String {
 #[test]
 fn kernels_say_what_they_leave_out() {
     let check = |body: &str, expect: &str| assert_eq!(note(body), expect, "{body}");
-    check(
-        "tensor r: f32[y: 4] = sum(k in 0..9) if m[y, k] then v[k] else 0",
-        "walks the stored runs of m",
-    );
+    check("tensor r: f32[y: 4] = sum(k in 0..9) if m[y, k] then v[k] else 0", "walks the stored runs of m");
     check(
         "tensor r: f32[y: 4] = sum(k in 0..9) a[y, k] * v[k]",
         "walks the stored entries of a, if nothing in v is infinite or NaN",

@@ -160,7 +160,10 @@ fn unary(function: UnaryFn, element: Element, a: Known) -> Known {
     match (function, a) {
         (_, Known::Exact(value)) => Known::Exact(scalar::unary(function, value)),
         _ if !element.is_float() => Known::Finite,
-        (UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Floor | UnaryFn::Ceil | UnaryFn::Round | UnaryFn::Trunc, a) => a,
+        (
+            UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Floor | UnaryFn::Ceil | UnaryFn::Round | UnaryFn::Trunc,
+            a,
+        ) => a,
         (UnaryFn::RoundF16, a) => a.unbounded(),
         _ => Known::Anything,
     }

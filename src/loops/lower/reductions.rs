@@ -149,7 +149,12 @@ impl Lowerer<'_> {
     }
 
     /// One step: the state after the next value.
-    pub(super) fn step(&mut self, reduction: &Reduction<'_, '_>, bound: &Bound, state: Vec<ValueId>) -> Vec<ValueId> {
+    pub(super) fn step(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        bound: &Bound,
+        state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
         let Reduction { source, function, inner, var } = *reduction;
         if let (ReduceFn::Sum, body::Op::Binary(BinaryFn::Mul, a, b)) =
             (function, &source.body.node(inner).op)
