@@ -31,6 +31,7 @@ mod serve;
 mod script;
 mod session;
 mod table;
+mod tree;
 pub mod values;
 mod worker;
 
@@ -100,6 +101,7 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Graph(args) => graph::graph(args, report),
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
+        Command::Tree(args) => tree::tree(args, report),
         Command::Repl(_) => later("repl", report),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::serve(args, report),

@@ -29,6 +29,7 @@ pub mod interp;
 pub mod io;
 #[cfg(feature = "jit")]
 pub mod jit;
+pub mod formats;
 pub mod plan;
 pub mod tiles;
 pub mod run;

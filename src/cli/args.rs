@@ -68,6 +68,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compile once, run several times on an empty tile store, give min and median
     Bench(BenchArgs),
+    /// Print slices as the levels they are stored as
+    Tree(TreeArgs),
     /// Explore a script; not there yet
     #[command(hide = true)]
     Repl(LaterArgs),
@@ -215,6 +217,25 @@ pub struct BenchArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+
+    /// `--set`, `--bind`.
+    #[command(flatten)]
+    pub script: ScriptOptions,
+
+    /// `--threads` and the rest.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
+/// `itp tree`
+#[derive(Debug, Args)]
+pub struct TreeArgs {
+    /// The script
+    pub file: PathBuf,
+
+    /// The slice that is printed; repeatable
+    #[arg(long, value_name = "SLICE", required = true)]
+    pub read: Vec<String>,
 
     /// `--set`, `--bind`.
     #[command(flatten)]
@@ -422,7 +443,8 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
                 without_tensors(args).or_else(|| without_passes(args)).or_else(|| without_reads(args));
             wrong.map(|why| ("emit", why))
         }
-        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) | Command::Bench(_) => None,
+        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) => None,
+        Command::Bench(_) | Command::Tree(_) => None,
         Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => None,

@@ -62,7 +62,9 @@ fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
     let own = work(stages, reader, access)?;
     let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
     sources.into_iter().find_map(|source| {
-        let inner = body_of(stages, source).filter(|_| source != id)?;
+        // What has a format is kept in it.
+        let apart = source == id || stages.tensor(source).format.is_some();
+        let inner = body_of(stages, source).filter(|_| !apart)?;
         let work = work(stages, inner, &stages.accesses[source.index()])?;
         let places = places(reader, access, source)?;
         let times = instances(&places);
