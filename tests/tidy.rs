@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
 const MAY_USE: &[(&str, &[&str])] = &[
-const MAY_USE: [(&str, &[&str]); 19] = [
     ("source", &[]),
     ("seeded", &[]),
     ("diagnostic", &["source"]),
