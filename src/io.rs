@@ -35,6 +35,7 @@ mod replace;
 mod scalars;
 mod shape;
 mod source;
+mod sparse;
 mod spool;
 mod tiff;
 mod writer;
@@ -47,6 +48,7 @@ pub use npy::header_bytes as npy_header;
 pub use png::rgba_file;
 pub use replace::remove_temporary;
 pub use scalars::{scalar_at, store_scalar};
+pub use sparse::{Coordinates, read_sparse};
 pub use writer::{Writer, stored_element};
 
 use crate::graph::FileKind;

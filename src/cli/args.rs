@@ -68,6 +68,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compile once, run several times on an empty tile store, give min and median
     Bench(BenchArgs),
+    /// Print slices as the levels they are stored as
+    Tree(TreeArgs),
     /// Explore a script; not there yet
     #[command(hide = true)]
     Repl(LaterArgs),
@@ -77,6 +79,9 @@ pub enum Command {
     /// Ingest a row-major stream into tiles; not there yet
     #[command(hide = true)]
     Stream(LaterArgs),
+    /// Serve an editor on stdin and stdout: the language server
+    #[cfg(feature = "lsp")]
+    Lsp(LspArgs),
     /// Write a starter script
     New(NewArgs),
     /// Print shell completions
@@ -222,6 +227,25 @@ pub struct BenchArgs {
     pub options: RunOptions,
 }
 
+/// `itp tree`
+#[derive(Debug, Args)]
+pub struct TreeArgs {
+    /// The script
+    pub file: PathBuf,
+
+    /// The slice that is printed; repeatable
+    #[arg(long, value_name = "SLICE", required = true)]
+    pub read: Vec<String>,
+
+    /// `--set`, `--bind`.
+    #[command(flatten)]
+    pub script: ScriptOptions,
+
+    /// `--threads` and the rest.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
 /// `itp check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
@@ -311,6 +335,15 @@ pub struct LaterArgs {
     /// Taken, and not looked at
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub rest: Vec<OsString>,
+}
+
+/// `itp lsp`
+#[cfg(feature = "lsp")]
+#[derive(Debug, Args)]
+pub struct LspArgs {
+    /// Taken because editors give it: stdin and stdout are the only way
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// `itp graph`
@@ -410,8 +443,11 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
                 without_tensors(args).or_else(|| without_passes(args)).or_else(|| without_reads(args));
             wrong.map(|why| ("emit", why))
         }
-        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) | Command::Bench(_) => None,
+        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) => None,
+        Command::Bench(_) | Command::Tree(_) => None,
         Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
+        #[cfg(feature = "lsp")]
+        Command::Lsp(_) => None,
         Command::New(_) | Command::Completions { .. } => None,
     }
 }

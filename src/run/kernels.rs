@@ -1,5 +1,6 @@
 //! The machine code of stages, compiled when it is first needed and kept.
 
+use crate::access::skip::{Skip, Walk, skip};
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::{BoundVar, NodeId, Op, Table, TensorId};
 use crate::graph::resolve_weak::Resolved;
@@ -7,7 +8,8 @@ use crate::graph::types::{Element, Ty};
 use crate::graph::{Pointwise, TensorKind};
 use crate::index::Domain;
 use crate::jit::{self, JitOptions, Module, Vectors};
-use crate::loops::lower::{Lowered, lower};
+use crate::loops::lower::{Lowered, lower_until};
+use crate::loops::passes::Pass;
 use crate::loops::work::steps;
 use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
@@ -23,6 +25,10 @@ pub struct Kernel {
     pub module: Module,
     /// How much of it a call may do.
     pub pace: Pace,
+    /// What it need not look at of sources in formats.
+    pub skip: Option<Skip>,
+    /// The code that goes along stored elements, if there is some.
+    pub walking: Option<Box<Kernel>>,
 }
 
 /// How many elements of a stage take some milliseconds, as far as is known.
@@ -152,7 +158,22 @@ impl Kernels {
 }
 
 fn compile(stages: &Stages, id: TensorId, vectors: Vectors) -> Result<Kernel> {
-    let lowered = lower(&stages.graph, id, &stages.accesses[id.index()]);
+    let skip = skipping(stages, id);
+    let walk = skip.as_ref().and_then(Skip::walk);
+    let walking = walk.map(|walk| compile_one(stages, id, Some(walk), vectors)).transpose()?;
+    let dense = compile_one(stages, id, None, vectors)?;
+    Ok(Kernel { walking: walking.map(Box::new), skip, ..dense })
+}
+
+/// How a stage reads its sources in formats; a recurrence, which is one of its own sources, looks at everything.
+pub(super) fn skipping(stages: &Stages, id: TensorId) -> Option<Skip> {
+    let tensor = stages.tensor(id);
+    let TensorKind::Pointwise(Pointwise { body, recurrence: None }) = &tensor.kind else { return None };
+    skip(&stages.graph, body, &stages.accesses[id.index()], tensor.domain.rank())
+}
+
+fn compile_one(stages: &Stages, id: TensorId, walk: Option<&Walk>, vectors: Vectors) -> Result<Kernel> {
+    let lowered = lower_until(&stages.graph, id, &stages.accesses[id.index()], walk, Pass::Sweep);
     let lowered = lowered.expect("only stages with a body are compiled");
     let options = JitOptions { vectors, ..JitOptions::default() };
     let module = jit::compile(std::slice::from_ref(&lowered.kernel), &options).map_err(|why| {
@@ -160,7 +181,7 @@ fn compile(stages: &Stages, id: TensorId, vectors: Vectors) -> Result<Kernel> {
         Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
     })?;
     let pace = Pace::new(steps(&lowered.kernel));
-    Ok(Kernel { lowered, module, pace })
+    Ok(Kernel { lowered, module, pace, skip: None, walking: None })
 }
 
 #[cfg(test)]

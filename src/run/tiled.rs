@@ -358,10 +358,20 @@ impl Scene<'_> {
         let Scene { spare, world, vars, control, ledger, .. } = self;
         kernels.values().for_each(|kernel| ledger.vectors(kernel.module.used(0).bits()));
         let threads = self.limits.threads.max(1);
-        let work =
-            Work { division, kernels: &kernels, spare, world, vars, control, ledger, threads, stepped };
+        let corners = &corners(division);
+        let kernels = &kernels;
+        let work = Work { division, kernels, spare, world, vars, control, ledger, threads, corners, stepped };
         schedule::run(&work, out, threads, progress)
     }
+}
+
+/// The boxes of inputs that have a format.
+fn corners(division: &Division) -> BTreeMap<TensorId, Region> {
+    let tensors = division.boxes.keys().map(|id| (*id, division.stages.tensor(*id)));
+    let inputs =
+        tensors.filter(|(_, tensor)| tensor.format.is_some() && matches!(tensor.kind, TensorKind::Input(_)));
+    let region = |domain: &Domain| domain.dims().iter().map(|dim| dim.interval).collect();
+    inputs.map(|(id, tensor)| (id, region(&tensor.domain))).collect()
 }
 
 /// The code of every stage that a request computes.

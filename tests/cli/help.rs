@@ -7,7 +7,8 @@ use insta::assert_snapshot;
 fn help_of_every_command() {
     let folder = Folder::new();
     assert_snapshot!("help", folder.itp(&["--help"]).transcript());
-    let commands = ["run", "plan", "check", "fmt", "emit", "graph", "explain", "bench", "new", "completions"];
+    let commands =
+        ["run", "plan", "check", "fmt", "emit", "graph", "explain", "bench", "tree", "new", "completions"];
     for command in commands {
         assert_snapshot!(format!("help_{command}"), folder.itp(&[command, "--help"]).transcript());
     }
