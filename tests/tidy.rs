@@ -180,7 +180,7 @@ fn crates_and_the_outside_world_stay_where_they_belong() {
         let module = file.module();
         for (number, line) in file.code().filter(|(_, line)| !line.trim_start().starts_with("//")) {
             let place = format!("{}:{number}", file.path.display());
-            for (name, home) in KEPT_INSIDE {
+            for (name, home) in KEPT_INSIDE.iter().copied() {
                 if module != home && line.contains(&format!("{name}::")) {
                     wrong.push(format!("{place}: `{name}` belongs to `{home}`"));
                 }
