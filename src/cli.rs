@@ -26,9 +26,12 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod script;
 mod session;
 mod table;
+mod tree;
 pub mod values;
 mod worker;
 
@@ -98,7 +101,11 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Graph(args) => graph::graph(args, report),
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
+        Command::Tree(args) => tree::tree(args, report),
         Command::Repl(_) => later("repl", report),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::serve(args, report),
+        #[cfg(not(feature = "serve"))]
         Command::Serve(_) => later("serve", report),
         Command::Stream(_) => later("stream", report),
         #[cfg(feature = "lsp")]

@@ -29,6 +29,7 @@ pub mod interp;
 pub mod io;
 #[cfg(feature = "jit")]
 pub mod jit;
+pub mod formats;
 pub mod plan;
 pub mod tiles;
 pub mod run;
@@ -36,6 +37,8 @@ pub mod engine;
 pub mod picture;
 #[cfg(feature = "lsp")]
 pub mod lsp;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod cli;
 
 pub use engine::Engine;

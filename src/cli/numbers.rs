@@ -55,6 +55,10 @@ pub(super) fn stats_table(stats: &Stats) -> String {
             stats.computed.iter().map(|(name, count)| format!("{count} of {name}")).collect();
         let _ = write!(text, "\nelements computed: {}", counts.join(", "));
     }
+    for stored in &stats.formats {
+        let (own, dense) = (bytes(stored.bytes), bytes(stored.dense));
+        let _ = write!(text, "\nstored  {} in {own} as {}, {dense} if dense", stored.tensor, stored.format);
+    }
     let (tiles, memory) = (stats.tiles, stats.bytes);
     let _ = write!(
         text,

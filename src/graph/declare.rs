@@ -46,7 +46,9 @@ pub(super) fn tensors(checker: &mut Checker<'_>) {
     for (symbol, module) in items(checker) {
         let item = &module.ast.items[symbol.item as usize];
         let header = match &item.kind {
-            ItemKind::Input { name, ty, from } => input(from.as_ref()).map(|kind| (name, ty, None, kind)),
+            ItemKind::Input { name, ty, format, from } => {
+                input(from.as_ref(), format.is_some().then_some(".npz")).map(|kind| (name, ty, None, kind))
+            }
             ItemKind::Var { name, ty, chunk, .. } => {
                 Ok((name, ty, chunk.as_ref(), TensorKind::Var(Scalar::bool(false))))
             }
@@ -90,21 +92,28 @@ fn declare(
         format: None,
         kind,
     });
-    Ok(TensorId(checker.tensors.len() as u32 - 1))
+    let id = TensorId(checker.tensors.len() as u32 - 1);
+    if let ItemKind::Input { format: Some((levels, span)), .. } = &item.kind {
+        let declared = checker.tensors[id.index()].clone();
+        let found = super::formats::format(checker, symbol.module, &declared, *levels, *span)?;
+        checker.tensors[id.index()].format = Some(found);
+    }
+    Ok(id)
 }
 
 /// The endings of the files that an `input` reads.
 const INPUT_ENDINGS: [&str; 6] = [".npy", ".png", ".tif", ".tiff", ".zarr", ".raw"];
 
-fn readable(path: &str) -> bool {
+fn readable(path: &str, sparse: Option<&str>) -> bool {
     let lower = path.trim_end_matches('/').to_ascii_lowercase();
-    INPUT_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+    INPUT_ENDINGS.iter().copied().chain(sparse).any(|ending| lower.ends_with(ending))
 }
 
-fn input(from: Option<&InputFrom>) -> Result<TensorKind> {
+/// Where the data of an input is; with a format, a file may be sparse.
+fn input(from: Option<&InputFrom>, sparse: Option<&str>) -> Result<TensorKind> {
     Ok(TensorKind::Input(match from {
         None => InputSource::Host,
-        Some(InputFrom::File(path)) if !readable(&path.value) => {
+        Some(InputFrom::File(path)) if !readable(&path.value, sparse) => {
             return Diagnostic::new(
                 Code::E0809,
                 format!("cannot tell what kind of file {} is", quoted(&path.value)),

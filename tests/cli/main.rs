@@ -13,3 +13,5 @@ mod limits;
 mod lsp;
 mod modules;
 mod runs;
+#[cfg(feature = "serve")]
+mod serve;
