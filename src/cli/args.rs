@@ -79,7 +79,7 @@ pub enum Command {
     /// Ingest a row-major stream into tiles; not there yet
     #[command(hide = true)]
     Stream(LaterArgs),
-    /// Serve an editor on stdin and stdout: the language server
+    /// Answer an editor on stdin and stdout: diagnostics, hovers, completion (LSP)
     #[cfg(feature = "lsp")]
     Lsp(LspArgs),
     /// Write a starter script
