@@ -18,5 +18,6 @@ pub mod readers;
 pub mod recurrence;
 pub mod reuse;
 mod rows;
+mod seamless;
 pub mod shape;
 pub mod stages;

@@ -9,6 +9,7 @@
 //! - [`kept`] stands before an engine and keeps what it computed;
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
+pub mod data;
 pub mod job;
 pub mod kept;
 #[cfg(feature = "jit")]
@@ -28,6 +29,8 @@ pub mod schedule;
 mod sets;
 #[cfg(feature = "jit")]
 pub mod slabs;
+#[cfg(feature = "jit")]
+mod sparse;
 #[cfg(feature = "jit")]
 mod stage;
 pub mod stats;

@@ -9,6 +9,7 @@ use crate::graph::body::TensorId;
 use crate::graph::uses::uses;
 use crate::graph::{InputSource, Tensor, TensorKind};
 use crate::io::Array;
+use crate::run::data;
 use crate::run::job::World;
 use ndarray::{ArrayBase, Data, Dimension};
 use std::path::{Path, PathBuf};
@@ -37,9 +38,11 @@ impl Engine {
     /// Gives an input its data as bytes.
     pub fn bind_array(&mut self, input: &str, array: Array) -> Result<()> {
         let id = self.input(input)?;
-        fits(self.program.graph.tensor(id), &array).map_err(|diagnostic| self.error(diagnostic))?;
+        let tensor = self.program.graph.tensor(id);
+        fits(tensor, &array).map_err(|diagnostic| self.error(diagnostic))?;
+        let data = data::Data::new(array, tensor.format.as_ref());
         self.files.remove(&id);
-        self.world.inputs.insert(id, Arc::new(array));
+        self.world.inputs.insert(id, data);
         self.changed(|graph, base| uses(graph, base).tensors.contains(&id));
         Ok(())
     }
@@ -87,7 +90,7 @@ impl Engine {
         Ok(Arc::new(world))
     }
 
-    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<Arc<Array>> {
+    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<data::Data> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(array) = loaded.get(&id) {
             return Ok(array.clone());
@@ -98,9 +101,9 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let array = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
-        loaded.insert(id, array.clone());
-        Ok(array)
+        let data = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
+        loaded.insert(id, data.clone());
+        Ok(data)
     }
 }
 

@@ -76,7 +76,7 @@ impl Planned for Reading {
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let (spare, world) = (&self.common.spare, &*self.job.world);
         let scene = Scene { kernels, spare, world, vars: &ready.vars, control, limits, ledger: &ledger };
-        let inputs = summary::inputs(&self.division) + ready.vars.bytes();
+        let inputs = summary::inputs(&self.division, world, limits.threads) + ready.vars.bytes();
         ledger.hold(inputs);
         let memory = sink.memory();
         let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
@@ -138,19 +138,22 @@ impl Reading {
         };
         let threads = job.limits.threads;
         let before = common.before(job.view.base, &job.world, &job.limits)?;
+        let inputs = summary::inputs(&division, &job.world, threads);
         let mut plan = match &pieces {
             Pieces::One => {
-                summary::plan(&division, &division, division.tiles(), peak(&division, threads), bytes)
+                let held = peak(&division, threads);
+                summary::plan(&division, &division, division.tiles(), held, (bytes, inputs))
             }
             Pieces::Steps(slot) => {
                 let held = peak(&division, threads);
-                summary::plan(&division, &division, division.tiles(), held, 2 * step_bytes(slot, element))
+                let output = 2 * step_bytes(slot, element);
+                summary::plan(&division, &division, division.tiles(), held, (output, inputs))
             }
             Pieces::Slabs(cutting) => {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
                 let (held, tiles) = (peak(&first, threads), cutting.total(first.tiles(), last.tiles()));
-                summary::plan(&division, &first, tiles, held, cutting.largest())
+                summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }
         };
         plan.bytes_peak = before.peak.max(plan.bytes_peak.saturating_add(before.held));
@@ -177,7 +180,7 @@ impl Reading {
             Pieces::Slabs(_) | Pieces::Steps(_) => {}
         }
         let held = peak(&self.division, self.job.limits.threads);
-        let inputs = summary::inputs(&self.division);
+        let inputs = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
         let bytes =
             [self.bytes, inputs, self.before.held].into_iter().fold(held.bytes(), u64::saturating_add);
         (held.tiles, bytes.max(self.before.peak))
@@ -256,6 +259,7 @@ impl Reading {
             vector_bits: counts.vector_bits,
             elements: self.bytes / self.job.view.element.bytes(),
             computed: summary::computed(&self.asked.stages, &counts.elements),
+            formats: summary::formats(&self.division, &self.job.world, &counts.stored),
             ..Stats::default()
         }
     }

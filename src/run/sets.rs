@@ -82,7 +82,11 @@ impl Common {
             let set = &graph.sets[at];
             let planned = self.planned(at, set, limits)?;
             let inner = planned.division.as_ref().map_or(0, |division| {
-                peak(division, limits.threads).bytes().saturating_add(summary::inputs(division))
+                peak(division, limits.threads).bytes().saturating_add(summary::inputs(
+                    division,
+                    world,
+                    limits.threads,
+                ))
             });
             before.peak = before.peak.max(before.held.saturating_add(planned.bytes).saturating_add(inner));
             written.extend(touched(&set.target, set.span).map(|region| (set.target.base, region)));
@@ -169,7 +173,7 @@ impl Common {
             let data = &mut buffer.bytes_mut()[..set.bytes as usize];
             if let Some(division) = &set.division {
                 let ledger = Ledger::new(division.stages.graph.tensors.len());
-                ledger.hold(vars.bytes() + set.bytes + summary::inputs(division));
+                ledger.hold(vars.bytes() + set.bytes + summary::inputs(division, world, limits.threads));
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
                 let (kernels, spare) = (&self.kernels, &self.spare);
                 let scene = Scene { kernels, spare, world, vars: seen, control, limits, ledger: &ledger };
