@@ -19,10 +19,14 @@ pub mod ledger;
 #[cfg(feature = "jit")]
 pub mod memory;
 #[cfg(feature = "jit")]
+pub mod meter;
+#[cfg(feature = "jit")]
 mod reading;
 pub mod reference;
 #[cfg(feature = "jit")]
 pub mod schedule;
+#[cfg(feature = "jit")]
+mod sets;
 #[cfg(feature = "jit")]
 pub mod slabs;
 #[cfg(feature = "jit")]

@@ -411,3 +411,54 @@ fn chains_that_are_too_deep_are_an_error() {
         &["`h` at []", "operations that wait for each other"],
     );
 }
+
+#[test]
+fn an_f64_rounds_once_to_an_f16() {
+    let script = "
+        input w: f64[x: 14]
+        tensor a: f32[x: 14] = f32(f16(w[x]))";
+    let (tie, tiny) = (1.0 + 2f64.powi(-11), 2f64.powi(-40));
+    let least = 2f64.powi(-24);
+    let pairs: [(f64, f32); 14] = [
+        (tie, 1.0),
+        (tie + tiny, 1.0 + 2f32.powi(-10)),
+        (tie - tiny, 1.0),
+        (-tie - tiny, -1.0 - 2f32.powi(-10)),
+        (1.0 + 3.0 * 2f64.powi(-11) - tiny, 1.0 + 2f32.powi(-10)),
+        (1.0 + 3.0 * 2f64.powi(-11), 1.0 + 2f32.powi(-9)),
+        (65520.0 - tiny, 65504.0),
+        (65520.0, f32::INFINITY),
+        (-1e300, f32::NEG_INFINITY),
+        (least / 2.0, 0.0),
+        (least / 2.0 + 2f64.powi(-60), 2f32.powi(-24)),
+        (-least / 2.0 + 2f64.powi(-60), -0.0),
+        (1e-320, 0.0),
+        (0.1, 0.099975586),
+    ];
+    for kind in [Kind::Jit, Kind::Interp] {
+        let mut engine = Engine::builder().kind(kind).compile(script).unwrap();
+        engine.bind("w", &ndarray::Array1::from_iter(pairs.map(|(from, _)| from))).unwrap();
+        let rounded = engine.read::<f32>("a[0:14]").unwrap();
+        for ((from, expect), found) in pairs.iter().zip(&rounded) {
+            assert_eq!(expect.to_bits(), found.to_bits(), "{kind:?}: {from:e} gives {found}");
+        }
+    }
+}
+
+#[test]
+fn a_coordinate_that_hides_a_tensor_is_told() {
+    let script = "tensor x: f32[y: inf] = y  tensor b: f32[x: inf] = x[3]";
+    fails(Engine::compile(script), Code::E0207, &["`x` is a coordinate here, which hides the tensor `x`"]);
+}
+
+#[test]
+fn the_last_coordinate_can_be_read() {
+    let engine = compiled("tensor a: i64[x: inf] = x");
+    let last = (1i64 << 62) - 2;
+    for (slice, expect) in [
+        (format!("a[{}:{}]", last - 1, last + 1), vec![last - 1, last]),
+        (format!("a[{}:{}]", -last, 2 - last), vec![-last, 1 - last]),
+    ] {
+        assert_eq!(engine.read::<i64>(&slice).unwrap().into_raw_vec_and_offset().0, expect, "{slice}");
+    }
+}

@@ -382,7 +382,9 @@ impl Lowerer<'_> {
             body::Op::Select(condition, a, b) => match self.known(source, *condition, bound) {
                 None => vec![*condition],
                 Some(chosen) if self.builder.constant(chosen).is_some() => Vec::new(),
-                Some(chosen) if self.branches(source, chosen, (*a, *b)) => Vec::new(),
+                Some(chosen) if self.branches(source, chosen, (*a, *b)) => {
+                    self.shared(source, (*a, *b), bound)
+                }
                 Some(_) => vec![*a, *b],
             },
             body::Op::Read { .. } | body::Op::Reduce { .. } => Vec::new(),

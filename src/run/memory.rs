@@ -16,6 +16,7 @@ use crate::index::Interval;
 use crate::index::walk::rows;
 use crate::jit::Module;
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
+use std::alloc::{Layout, alloc_zeroed};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 
@@ -40,14 +41,14 @@ impl Buffer {
         if words <= self.words.len() as u128 {
             return Ok(());
         }
-        let more = words.saturating_sub(self.words.len() as u128);
-        let room = usize::try_from(more).ok().and_then(|more| self.words.try_reserve_exact(more).ok());
-        if room.is_none() {
+        // The old memory goes first, so that both need not be there at once.
+        self.words = Vec::new();
+        let Some(room) = usize::try_from(words).ok().and_then(zeroed) else {
             return Diagnostic::new(Code::E1005, format!("{bytes} bytes cannot be allocated"))
                 .help("read a smaller part, or choose smaller tiles with `--tile`")
                 .err();
-        }
-        self.words.resize(words as usize, 0);
+        };
+        self.words = room;
         Ok(())
     }
 
@@ -72,6 +73,15 @@ impl Buffer {
     pub fn memory_mut(&mut self) -> Memory<'_> {
         Memory { start: self.words.as_mut_ptr().cast(), len: self.len(), kind: PhantomData }
     }
+}
+
+/// Words that are zero; pages are touched by who uses them, so a run that is cancelled need not wait for them.
+fn zeroed(words: usize) -> Option<Vec<u64>> {
+    let layout = Layout::array::<u64>(words).ok().filter(|layout| layout.size() > 0)?;
+    // SAFETY: the layout is not empty.
+    let start = unsafe { alloc_zeroed(layout) };
+    // SAFETY: it was allocated for exactly that many words, and zero is a word.
+    (!start.is_null()).then(|| unsafe { Vec::from_raw_parts(start.cast(), words, words) })
 }
 
 /// Bytes that are read, or of which this worker writes its own part.
