@@ -24,6 +24,7 @@ mod numbers;
 pub mod picture;
 mod plan;
 mod progress;
+pub mod repl;
 mod report;
 mod run;
 mod script;
@@ -89,7 +90,7 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Graph(args) => graph::graph(args, report),
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
-        Command::Repl(_) => later("repl", report),
+        Command::Repl(args) => repl::repl(args, report),
         Command::Serve(_) => later("serve", report),
         Command::Stream(_) => later("stream", report),
         Command::New(args) => new::new(args, report),

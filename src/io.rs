@@ -39,8 +39,10 @@ mod spool;
 mod tiff;
 mod writer;
 
+pub use colormap::{Colours, colours};
 pub use error::IoError;
 pub use half::{from_f32 as half_bits, to_f32 as half_value};
+pub use png::png_of;
 pub use replace::remove_temporary;
 pub use scalars::{scalar_at, store_scalar};
 pub use writer::{Writer, stored_element};

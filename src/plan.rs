@@ -19,3 +19,4 @@ pub mod recurrence;
 pub mod reuse;
 pub mod shape;
 pub mod stages;
+pub mod timeline;

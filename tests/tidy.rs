@@ -40,7 +40,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "tiles",
         ],
     ),
-    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "run", "tiles"]),
+    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "plan", "run", "tiles"]),
     ("picture", &[]),
     (
         "cli",
@@ -55,6 +55,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
             "loops",
             "interp",
             "io",
+            "plan",
             "run",
             "engine",
             "picture",
@@ -63,7 +64,7 @@ const MAY_USE: [(&str, &[&str]); 18] = [
 ];
 
 /// Crates that one module keeps to itself.
-const KEPT_INSIDE: [(&str, &str); 10] = [
+const KEPT_INSIDE: [(&str, &str); 11] = [
     ("petgraph", "graph"),
     ("lalrpop_util", "syntax"),
     ("logos", "syntax"),
@@ -74,6 +75,7 @@ const KEPT_INSIDE: [(&str, &str); 10] = [
     ("bytemuck", "engine"),
     ("indicatif", "cli"),
     ("signal_hook", "cli"),
+    ("rustyline", "cli"),
 ];
 
 /// What only the outer modules and the reading and writing of files may touch.

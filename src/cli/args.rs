@@ -68,9 +68,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compile once, run several times on an empty tile store, give min and median
     Bench(BenchArgs),
-    /// Explore a script; not there yet
-    #[command(hide = true)]
-    Repl(LaterArgs),
+    /// Explore: type items and expressions, look at what they are
+    Repl(ReplArgs),
     /// Pan and zoom in a browser; not there yet
     #[command(hide = true)]
     Serve(LaterArgs),
@@ -186,6 +185,10 @@ pub struct PlanArgs {
     #[arg(long)]
     pub json: bool,
 
+    /// Draw when tiles are made and freed, as SVG; one read only
+    #[arg(short, long, value_name = "PATH", value_parser = values::svg, conflicts_with = "json")]
+    pub out: Option<PathBuf>,
+
     /// `--set`, `--bind`.
     #[command(flatten)]
     pub script: ScriptOptions,
@@ -299,6 +302,13 @@ pub struct GraphArgs {
     /// Write it here, as SVG, DOT or Mermaid by the ending .svg, .dot or .mmd, instead of DOT to stdout
     #[arg(short, long, value_name = "PATH", value_parser = values::picture)]
     pub out: Option<(PathBuf, PictureKind)>,
+}
+
+/// `itp repl`
+#[derive(Debug, Args)]
+pub struct ReplArgs {
+    /// A script to begin with
+    pub file: Option<PathBuf>,
 }
 
 /// `itp explain`

@@ -29,8 +29,9 @@ use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, FnItem, Ident, UnaryOp};
 use std::sync::Arc;
 
-pub(super) use builtins::BUILTIN_NAMES;
+pub(super) use builtins::{BUILTIN_NAMES, builtin_call};
 pub(super) use foreign::element as foreign_element;
+pub(super) use op::VIEW_OPS;
 use operators::Operand;
 pub(super) use operators::unify;
 

@@ -91,6 +91,21 @@ fn damaged(error: DecodingError) -> Fault {
     }
 }
 
+/// A whole file of pixels of red, green and blue bytes, in memory.
+pub fn png_of(width: usize, height: usize, pixels: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let side = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+    let mut encoder = ::png::Encoder::new(&mut bytes, side(width), side(height));
+    encoder.set_color(ColorType::Rgb);
+    encoder.set_depth(BitDepth::Eight);
+    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(pixels));
+    // Only sizes that do not fit the pixels can go wrong here, and then there is no picture.
+    if written.is_err() {
+        bytes.clear();
+    }
+    bytes
+}
+
 /// Where the crate puts the bytes of the file.
 #[derive(Clone, Default)]
 struct Pipe(Arc<Mutex<Vec<u8>>>);

@@ -16,7 +16,7 @@ pub struct Kernel {
     /// What its arguments mean.
     pub lowered: Lowered,
     /// The code; the kernel is its only one.
-    pub module: Module,
+    pub module: Arc<Module>,
     /// How much of it a call may do.
     pub pace: Pace,
 }
@@ -64,16 +64,58 @@ impl Pace {
     }
 }
 
+/// Machine code by the text of its kernel. Engines for almost the same script may share it, so that only what changed
+/// is compiled again.
+#[derive(Default)]
+pub struct Codes {
+    known: Mutex<BTreeMap<String, Arc<Module>>>,
+}
+
+/// Kernels whose code is kept; a session that makes more starts anew.
+const MOST_CODES: usize = 1024;
+
+impl Codes {
+    /// How many kernels have code here.
+    pub fn count(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// The code with that text, or else what `compile` makes.
+    fn get(
+        &self,
+        text: String,
+        compile: impl FnOnce() -> std::result::Result<Module, String>,
+    ) -> std::result::Result<Arc<Module>, String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = known.get(&text) {
+            return Ok(module.clone());
+        }
+        if known.len() >= MOST_CODES {
+            known.clear();
+        }
+        let module = Arc::new(compile()?);
+        known.insert(text, module.clone());
+        Ok(module)
+    }
+}
+
 /// The code of the stages of a script.
 pub struct Kernels {
     vectors: Vectors,
+    /// Where code is that other engines may have made; none if this one is on its own.
+    codes: Option<Arc<Codes>>,
     known: Mutex<BTreeMap<TensorId, Arc<Kernel>>>,
 }
 
 impl Kernels {
     /// None yet; their vectors will be at most that wide.
-    pub fn new(vectors: Vectors) -> Kernels {
-        Kernels { vectors, known: Mutex::default() }
+    pub fn new(vectors: Vectors, codes: Option<Arc<Codes>>) -> Kernels {
+        Kernels { vectors, codes, known: Mutex::default() }
+    }
+
+    /// None yet, for other stages of the same script.
+    pub fn again(&self) -> Kernels {
+        Kernels::new(self.vectors, self.codes.clone())
     }
 
     /// How wide vectors may be.
@@ -85,28 +127,33 @@ impl Kernels {
     pub fn get(&self, stages: &Stages, id: TensorId) -> Result<Arc<Kernel>> {
         // Stages that a request adds are numbered anew for each.
         if id.index() >= stages.kept {
-            return compile(stages, id, self.vectors).map(Arc::new);
+            return self.compile(stages, id).map(Arc::new);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = known.get(&id) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(compile(stages, id, self.vectors)?);
+        let kernel = Arc::new(self.compile(stages, id)?);
         known.insert(id, kernel.clone());
         Ok(kernel)
     }
-}
 
-fn compile(stages: &Stages, id: TensorId, vectors: Vectors) -> Result<Kernel> {
-    let lowered = lower(&stages.graph, id, &stages.accesses[id.index()]);
-    let lowered = lowered.expect("only stages with a body are compiled");
-    let options = JitOptions { vectors, ..JitOptions::default() };
-    let module = jit::compile(std::slice::from_ref(&lowered.kernel), &options).map_err(|why| {
-        let name = quoted(&stages.tensor(id).name);
-        Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
-    })?;
-    let pace = Pace::new(steps(&lowered.kernel));
-    Ok(Kernel { lowered, module, pace })
+    fn compile(&self, stages: &Stages, id: TensorId) -> Result<Kernel> {
+        let lowered = lower(&stages.graph, id, &stages.accesses[id.index()]);
+        let lowered = lowered.expect("only stages with a body are compiled");
+        let options = JitOptions { vectors: self.vectors, ..JitOptions::default() };
+        let compile = || jit::compile(std::slice::from_ref(&lowered.kernel), &options);
+        let module = match &self.codes {
+            Some(codes) => codes.get(format!("{:?} {}", self.vectors, lowered.kernel), compile),
+            None => compile().map(Arc::new),
+        };
+        let module = module.map_err(|why| {
+            let name = quoted(&stages.tensor(id).name);
+            Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
+        })?;
+        let pace = Pace::new(steps(&lowered.kernel));
+        Ok(Kernel { lowered, module, pace })
+    }
 }
 
 #[cfg(test)]

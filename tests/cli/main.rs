@@ -8,4 +8,7 @@ mod formatting;
 mod help;
 mod limits;
 mod modules;
+mod repl;
 mod runs;
+#[cfg(all(unix, feature = "repl"))]
+mod terminal;

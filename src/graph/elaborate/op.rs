@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::syntax::ast::{ExprId, Ident};
 
 /// Every view operation and what a call of it looks like.
-const VIEW_OPS: [(&str, &str); 24] = [
+pub(in crate::graph) const VIEW_OPS: [(&str, &str); 24] = [
     ("add_dim", "add_dim(label)"),
     ("as_strided", "as_strided([size, …], [stride, …], offset)"),
     ("at", "at({y: 3})"),
