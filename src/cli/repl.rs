@@ -38,7 +38,7 @@ use super::files::{self, why};
 use super::progress::Progress;
 use super::report::Report;
 use super::session::failed;
-use crate::diagnostic::{Code, Diagnostic, Style};
+use crate::diagnostic::Style;
 use screen::Colours;
 use signal_hook::consts::SIGINT;
 use std::io::{IsTerminal, stdin, stdout};
@@ -58,10 +58,6 @@ fn ran(args: &ReplArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     if let Some(path) = &args.file {
         opened(&mut session, path, report)?;
     }
-    signal_hook::flag::register(SIGINT, session.cancel().flag()).map_err(|error| {
-        let message = format!("signals cannot be listened to: {}", why(&error));
-        report.fail("the session", Diagnostic::new(Code::E1009, message))
-    })?;
     Ok(interact(&mut session, style, report))
 }
 
@@ -74,6 +70,13 @@ fn interact(session: &mut Session, style: Style, report: &mut Report) -> Outcome
 #[cfg(not(feature = "repl"))]
 fn interact(session: &mut Session, _: Style, report: &mut Report) -> Outcome {
     piped::run(session, report)
+}
+
+/// Ctrl-C ends what is being computed. A line editor takes the signal for itself when it is made, so this comes after.
+fn listen(session: &Session, report: &mut Report) {
+    if let Err(error) = signal_hook::flag::register(SIGINT, session.cancel().flag()) {
+        report.say(&format!("Ctrl-C ends the session: signals cannot be listened to: {}", why(&error)));
+    }
 }
 
 /// Begins with the items of a script.

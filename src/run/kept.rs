@@ -49,7 +49,7 @@ struct Shared {
     store: Arc<dyn TileStore>,
     owner: Owner,
     /// What tensors are, when nobody else uses the store.
-    alone: OnceLock<Vec<Definition>>,
+    alone: OnceLock<Arc<[Definition]>>,
     /// The data of inputs that were met, in 128 bits each.
     digests: Mutex<BTreeMap<TensorId, (Arc<Array>, u128)>>,
     /// What tiles are of, by the word for it.
@@ -70,10 +70,10 @@ pub enum Owner {
 /// Tiles in the store that are of one tensor or view.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The word for it.
+    /// The word for it; it begins with the definition of the tensor.
     pub word: Arc<str>,
-    /// What it is, if this engine knows it.
-    pub view: Option<Arc<View>>,
+    /// The tensor of this program that has the definition; none has one of an earlier script or of other data.
+    pub tensor: Option<TensorId>,
     /// How many there are.
     pub tiles: u64,
     /// Bytes that they take.
@@ -104,13 +104,17 @@ impl Kept {
     }
 
     /// What is in the store, also what other engines put there.
-    pub fn series(&self) -> Vec<Series> {
-        let known = self.shared.series.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn series(&self, world: &World) -> Vec<Series> {
+        let known = self.shared.definitions(world);
+        let tensor = |word: &str| {
+            let at = known.iter().position(|definition| word.starts_with(&definition.to_string()))?;
+            Some(TensorId(at as u32))
+        };
         let mut found: Vec<Series> = Vec::new();
         for (key, tile) in self.shared.store.tiles() {
             if found.last().is_none_or(|last| last.word != key.series) {
-                let (word, view) = (key.series.clone(), known.get(&key.series).cloned());
-                found.push(Series { word, view, tiles: 0, bytes: 0, elements: 0 });
+                let (word, tensor) = (key.series.clone(), tensor(&key.series));
+                found.push(Series { word, tensor, tiles: 0, bytes: 0, elements: 0 });
             }
             if let Some(last) = found.last_mut() {
                 last.tiles += 1;
@@ -119,6 +123,14 @@ impl Kept {
             }
         }
         found
+    }
+
+    /// Forgets the tiles of a tensor and of views of it, whoever put them there.
+    pub fn free(&self, tensor: TensorId, world: &World) {
+        let definition = self.shared.definitions(world)[tensor.index()].to_string();
+        let tiles = self.shared.store.tiles().into_iter().map(|(key, _)| key);
+        let own = tiles.filter(|key| key.series.starts_with(&definition));
+        own.for_each(|key| self.shared.store.remove(&key));
     }
 
     /// Forgets what depends on elements that were written through `target`.
@@ -181,23 +193,20 @@ impl Shared {
         }
     }
 
-    /// The definition of a tensor. Alone, an engine forgets what depends on data that changed, so the data is left out.
-    fn definition(&self, id: TensorId, world: &World) -> Definition {
+    /// The definitions of all tensors. Alone, an engine forgets what depends on data that changed, so that the data is
+    /// left out.
+    fn definitions(&self, world: &World) -> Arc<[Definition]> {
         let graph = &self.program.graph;
-        match self.owner {
-            Owner::Alone => self.alone.get_or_init(|| definitions(graph, &|_| 0))[id.index()],
-            Owner::Among(number) => {
-                let outside = |what: Outside<'_>| match what {
-                    Outside::Input(input) => {
-                        world.inputs.get(&input).map_or(0, |data| self.digest(input, data))
-                    }
-                    Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
-                    Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
-                    Outside::Written(_) => 0,
-                };
-                definitions(graph, &outside)[id.index()]
-            }
-        }
+        let Owner::Among(number) = self.owner else {
+            return self.alone.get_or_init(|| definitions(graph, &|_| 0).into()).clone();
+        };
+        let outside = |what: Outside<'_>| match what {
+            Outside::Input(input) => world.inputs.get(&input).map_or(0, |data| self.digest(input, data)),
+            Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
+            Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
+            Outside::Written(_) => 0,
+        };
+        definitions(graph, &outside).into()
     }
 
     /// The data of an input in 128 bits.
@@ -220,7 +229,7 @@ impl Shared {
             TensorKind::Input(_) | TensorKind::Var(_) => return None,
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => {}
         }
-        let definition = self.definition(view.base, world);
+        let definition = self.definitions(world)[view.base.index()];
         let (series, template, region, grid) = match cut(view) {
             Some(region) => {
                 let domain = tensor.domain.clone();

@@ -158,33 +158,9 @@ mod tests {
             );
         };
         check("hei", 0, &["height"]);
-        check(
-            "1 + mi",
-            4,
-            &["min(", "mirror"]
-                .as_slice()
-                .split_at(1)
-                .0
-                .iter()
-                .copied()
-                .chain(["mix("])
-                .collect::<Vec<_>>()
-                .as_slice(),
-        );
+        check("1 + mi", 4, &["min(", "mix("]);
         check("height.fl", 7, &["flatten()", "flip("]);
-        check(
-            "height[ro",
-            7,
-            &["rotate"]
-                .as_slice()
-                .split_at(0)
-                .0
-                .iter()
-                .copied()
-                .chain(["round(", "row"])
-                .collect::<Vec<_>>()
-                .as_slice(),
-        );
+        check("height[ro", 7, &["round(", "row"]);
         check(":sh", 1, &["show"]);
         check(":ir lo", 4, &["loops"]);
         check(":show hei", 6, &["height"]);

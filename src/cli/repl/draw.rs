@@ -240,7 +240,7 @@ mod tests {
             let picture = Picture::of(&ramp(shape), None, None).expect("a picture");
             assert_eq!(draw(&picture, &screen(Colours::None)), expect, "{shape:?}");
         };
-        check(&[2, 10], "PLACEHOLDER");
+        check(&[2, 10], "::--==++**\n");
         check(&[0, 4], "");
     }
 

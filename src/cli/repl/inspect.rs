@@ -6,6 +6,7 @@ use super::pieces::script;
 use super::state::{Session, Told};
 use crate::cli::picture::picture;
 use crate::cli::plan::lanes_table;
+use crate::cli::report::plural;
 use crate::cli::values::{self, PictureKind};
 use crate::cli::{files, numbers};
 use crate::compile::{self, Options, Show, Stage};
@@ -176,17 +177,14 @@ pub(super) fn tiles(session: &mut Session, _: &str) -> Told {
     let graph = &session.engine.program().graph;
     let mut lines = Vec::new();
     for series in session.engine.kept() {
-        let name = match (&series.view, session.seen.get(&series.word)) {
-            (Some(view), _) => view.name.to_string(),
-            (None, Some(name)) => name.to_string(),
-            (None, None) => "?".to_owned(),
+        let (name, need) = match (series.tensor, session.seen.get(&series.word)) {
+            (Some(id), _) => (graph.tensor(id).name.to_string(), needed_by(graph, id)),
+            (None, Some(name)) => (name.to_string(), "nobody: it is defined otherwise by now".to_owned()),
+            (None, None) => ("?".to_owned(), "nobody".to_owned()),
         };
-        let need = match &series.view {
-            Some(view) => needed_by(graph, view.base),
-            None => "nobody: it is defined otherwise by now".to_owned(),
-        };
-        let count = crate::cli::report::plural(usize::try_from(series.tiles).unwrap_or(usize::MAX), "tile");
-        let size = format!("{count}, {} elements, {}", series.elements, numbers::bytes(series.bytes));
+        let count = |count: u128, what: &str| plural(usize::try_from(count).unwrap_or(usize::MAX), what);
+        let (tiles, elements) = (count(series.tiles.into(), "tile"), count(series.elements, "element"));
+        let size = format!("{tiles}, {elements}, {}", numbers::bytes(series.bytes));
         lines.push((name, size, need));
     }
     if lines.is_empty() {

@@ -1,14 +1,15 @@
 //! The session on a pipe: lines in, answers out, no prompt; what failed is told, and the next line is read.
 
 use super::pieces::Inputs;
-use super::show_reply;
 use super::state::{Session, Then};
+use super::{listen, show_reply};
 use crate::cli::Outcome;
 use crate::cli::report::Report;
 use std::io::{BufRead, stdin};
 
 /// Reads lines until the end; it failed if one of them did.
 pub(super) fn run(session: &mut Session, report: &mut Report) -> Outcome {
+    listen(session, report);
     let mut inputs = Inputs::default();
     let mut outcome = Outcome::Done;
     let mut line = Vec::new();

@@ -95,10 +95,10 @@ mod tests {
     fn curves_are_drawn_in_dots() {
         let screen = Screen { columns: 20, rows: 5, ..Screen::plain() };
         let line: Vec<f64> = (0..8).map(f64::from).collect();
-        assert_eq!(plot(&line, -3, &screen), "7 ┤ ⢀⡠⠊\n0 ┤⡠⠊\n   -3 4");
+        assert_eq!(plot(&line, -3, &screen), "7 ┤  ⡠⠊\n0 ┤⡠⠊\n   -3 4");
         assert_eq!(plot(&[f64::NAN], 0, &screen), "no finite elements");
-        assert_eq!(plot(&[2.0], 5, &screen), "2 ┤\n2 ┤⠁\n   5");
+        assert_eq!(plot(&[2.0], 5, &screen), "2 ┤⡀\n2 ┤\n   5");
         let step: Vec<f64> = (0..4).map(|x| f64::from(x / 2)).collect();
-        assert_eq!(plot(&step, 0, &screen), "PLACEHOLDER");
+        assert_eq!(plot(&step, 0, &screen), "1 ┤ ⡏\n0 ┤⣀⠇\n   0 3");
     }
 }

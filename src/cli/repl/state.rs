@@ -221,8 +221,9 @@ impl Session {
     /// Remembers the names of what is in the store.
     pub(super) fn note_series(&mut self) {
         for series in self.engine.kept() {
-            if let Some(view) = series.view {
-                self.seen.insert(series.word, view.name.clone());
+            if let Some(id) = series.tensor {
+                let name = self.engine.program().graph.tensor(id).name.clone();
+                self.seen.insert(series.word, name);
             }
         }
     }
@@ -231,7 +232,9 @@ impl Session {
     pub(super) fn build(&self, pieces: &[Piece], more: &str) -> Result<Engine, Error> {
         let mut sources = Sources::default();
         let root = sources.add("<session>", script(pieces) + more);
-        let mut builder = Engine::builder().share(&self.shared);
+        // A lone value is asked for once.
+        let shared = if more.is_empty() { self.shared.clone() } else { self.shared.keeping_nothing() };
+        let mut builder = Engine::builder().share(&shared);
         for (name, value) in &self.settings {
             builder = builder.set(name, value);
         }

@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn small_tables_are_whole() {
         check("tensor a: u8[] = 7", "a[]", "7");
-        check("tensor a: u8[x: inf] = 7 + x", "a[-1:3]", "  -1:   6   7   8   9");
+        check("tensor a: u8[x: inf] = 7 + x", "a[-1:3]", "  -1:  6  7  8  9");
         check("tensor a: u8[x: inf] = 7", "a[3:3]", "no elements");
         check(
             "tensor a: f32[y: inf, x: inf] = y + x / 4",
@@ -264,10 +264,7 @@ c = 1
         let view = engine.view("a[0:1000000000, 0:1000000000]").expect("a slice");
         let text = table(&engine, &view, 40).expect("a table");
         assert_eq!(text.lines().count(), 1 + 6 + 1 + 6);
-        assert!(
-            text.lines().next().is_some_and(|line| line.ends_with("0  1  …   999999998   999999999")),
-            "{text}"
-        );
+        assert!(text.lines().last().is_some_and(|line| line.starts_with("  999999999  ")), "{text}");
     }
 
     #[test]

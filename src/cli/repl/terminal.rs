@@ -5,8 +5,8 @@
 use super::complete::{Vocabulary, complete, hint};
 use super::highlight::highlight;
 use super::pieces::is_command;
-use super::show_reply;
 use super::state::{Session, Then};
+use super::{listen, show_reply};
 use crate::cli::Outcome;
 use crate::cli::report::Report;
 use crate::diagnostic::Style;
@@ -34,6 +34,7 @@ pub(super) fn run(session: &mut Session, style: Style, report: &mut Report) -> O
     let Ok(mut editor) = Editor::<Guide, FileHistory>::with_config(config) else {
         return super::piped::run(session, report);
     };
+    listen(session, report);
     let history = history_path();
     if let Some(path) = &history {
         _ = editor.load_history(path);
