@@ -91,21 +91,6 @@ fn damaged(error: DecodingError) -> Fault {
     }
 }
 
-/// A whole file of pixels of red, green and blue bytes, in memory.
-pub fn png_of(width: usize, height: usize, pixels: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    let side = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
-    let mut encoder = ::png::Encoder::new(&mut bytes, side(width), side(height));
-    encoder.set_color(ColorType::Rgb);
-    encoder.set_depth(BitDepth::Eight);
-    let written = encoder.write_header().and_then(|mut writer| writer.write_image_data(pixels));
-    // Only sizes that do not fit the pixels can go wrong here, and then there is no picture.
-    if written.is_err() {
-        bytes.clear();
-    }
-    bytes
-}
-
 /// Where the crate puts the bytes of the file.
 #[derive(Clone, Default)]
 struct Pipe(Arc<Mutex<Vec<u8>>>);
@@ -129,6 +114,20 @@ impl Write for Pipe {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// A whole file in memory: red, green, blue and opacity of every pixel, row by row, compressed quickly.
+pub fn rgba_file(width: u32, height: u32, pixels: &[u8]) -> std::result::Result<Vec<u8>, String> {
+    let mut file = Vec::new();
+    let mut encoder = ::png::Encoder::new(&mut file, width, height);
+    encoder.set_color(ColorType::Rgba);
+    encoder.set_compression(::png::Compression::Fast);
+    let written = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(pixels)?;
+        writer.finish()
+    });
+    written.map_err(|error| error.to_string())?;
+    Ok(file)
 }
 
 /// Writes one image of u8 or u16 samples, those of a pixel side by side.

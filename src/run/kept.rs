@@ -8,6 +8,7 @@
 //! It stands before any engine, and gives the same bits. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
+use super::data::Data;
 use super::job::{Backend, Control, Job, Memory, Planned, Sink, What, World};
 use super::stats::{Plan, Stats, Store, Windows};
 use crate::access::footprint::{Region, view_footprint};
@@ -16,11 +17,9 @@ use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::graph::definition::{Definition, Outside, definitions};
-use crate::graph::digest::Digest;
 use crate::graph::view::{Step, View};
 use crate::index::walk::each;
 use crate::index::{Dim, Domain, Interval, OutputMap};
-use crate::io::Array;
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
 use crate::plan::stages::{Stages, stages};
@@ -50,8 +49,6 @@ struct Shared {
     owner: Owner,
     /// What tensors are, when nobody else uses the store.
     alone: OnceLock<Arc<[Definition]>>,
-    /// The data of inputs that were met, in 128 bits each.
-    digests: Mutex<BTreeMap<TensorId, (Arc<Array>, u128)>>,
     /// What tiles are of, by the word for it.
     series: Mutex<BTreeMap<Arc<str>, Arc<View>>>,
     stages: OnceLock<Option<Stages>>,
@@ -96,7 +93,6 @@ impl Kept {
             store,
             owner,
             alone: OnceLock::new(),
-            digests: Mutex::default(),
             series: Mutex::default(),
             stages: OnceLock::new(),
         };
@@ -201,25 +197,12 @@ impl Shared {
             return self.alone.get_or_init(|| definitions(graph, &|_| 0).into()).clone();
         };
         let outside = |what: Outside<'_>| match what {
-            Outside::Input(input) => world.inputs.get(&input).map_or(0, |data| self.digest(input, data)),
+            Outside::Input(input) => world.inputs.get(&input).map_or(0, Data::digest),
             Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
             Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
             Outside::Written(_) => 0,
         };
         definitions(graph, &outside).into()
-    }
-
-    /// The data of an input in 128 bits.
-    fn digest(&self, input: TensorId, data: &Arc<Array>) -> u128 {
-        let mut known = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.get(&input) {
-            Some((same, digest)) if Arc::ptr_eq(same, data) => *digest,
-            Some(_) | None => {
-                let digest = Digest::of("data").bytes(&data.data).bits();
-                known.insert(input, (data.clone(), digest));
-                digest
-            }
-        }
     }
 
     /// What tiles a view is made of; none if it shows data, which is at hand, or cannot be narrowed.

@@ -1,165 +1,112 @@
-//! Text -> words with what they are, for whoever colours or completes a line; and whether a text goes on.
+//! Text -> words with a colour: what editors and line editors show while somebody types.
 //!
 //! ```text
-//! param k = 2 *    keyword name sign number sign, and it goes on: something must follow the `*`
+//! use blend  # ramps       Keyword `use`   Name `blend`   Comment `# ramps`
 //! ```
+//!
+//! It works on any text, right or wrong: what the lexer refuses is left out.
 
 use super::lexer::lex;
-use super::parser::chunks;
-use super::token::{Kind, Token};
-use crate::source::SourceId;
+use super::token::Kind;
+use crate::source::{SourceId, Sources};
 use std::ops::Range;
 
-/// What a word is.
+/// What a word is, as far as the text alone says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordKind {
     /// A reserved word.
     Keyword,
-    /// A name of anything.
+    /// Anything else that starts with a letter; after `use` and `.` also a reserved word.
     Name,
-    /// A number, `true`, `false`, `inf`.
+    /// `12`, `1.5`
     Number,
-    /// A string.
+    /// `"text"`
     Text,
     /// `# …`
     Comment,
-    /// An operator or other sign.
+    /// Brackets, punctuation, operators.
     Sign,
-    /// Any bracket.
-    Bracket,
-    /// No word of the language.
-    Wrong,
 }
 
-/// A word and where it stands.
+/// A word and its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
     /// What it is.
     pub kind: WordKind,
-    /// Its bytes in the text.
+    /// Where it stands.
     pub range: Range<usize>,
 }
 
-/// The words of a text, comments included, in order.
-pub fn words(text: &str) -> Vec<Word> {
-    let lexed = lex(SourceId(0), text);
+/// The reserved words, those that start an item first.
+pub const KEYWORDS: [&str; 32] = [
+    "use", "param", "let", "fn", "window", "input", "var", "tensor", "view", "output", "set", "take",
+    "stride", "offset", "map", "as", "blend", "init", "chunk", "format", "from", "extern", "if", "then",
+    "else", "in", "and", "or", "not", "true", "false", "inf",
+];
+
+/// How many of [`KEYWORDS`] start an item.
+pub const ITEM_KEYWORDS: usize = 11;
+
+/// The words of a text, in order.
+pub fn words(sources: &Sources, id: SourceId) -> Vec<Word> {
+    let lexed = lex(id, &sources.get(id).text);
     let comments = lexed
         .comments
         .iter()
         .map(|comment| Word { kind: WordKind::Comment, range: comment.start as usize..comment.end as usize });
-    let tokens = lexed.tokens.iter().map(|token| Word { kind: kind(token.kind), range: token.range() });
-    let mut all: Vec<Word> = comments.chain(tokens).collect();
-    all.sort_by_key(|word| word.range.start);
-    all
+    let tokens =
+        lexed.tokens.iter().filter_map(|token| Some(Word { kind: kind(token.kind)?, range: token.range() }));
+    let mut words: Vec<Word> = comments.chain(tokens).collect();
+    words.sort_by_key(|word| word.range.start);
+    words
 }
 
-fn kind(kind: Kind) -> WordKind {
-    match kind {
-        Kind::True | Kind::False | Kind::Inf | Kind::Int | Kind::Float => WordKind::Number,
+fn kind(kind: Kind) -> Option<WordKind> {
+    Some(match kind {
+        kind if kind.is_keyword() => WordKind::Keyword,
         Kind::Ident => WordKind::Name,
+        Kind::Int | Kind::Float => WordKind::Number,
         Kind::Str => WordKind::Text,
         Kind::Comment => WordKind::Comment,
-        Kind::Bad | Kind::OpenStr => WordKind::Wrong,
-        kind if kind.is_keyword() => WordKind::Keyword,
-        kind if kind.closes() || kind.closer().is_some() => WordKind::Bracket,
+        Kind::OpenStr | Kind::Bad => return None,
         _ => WordKind::Sign,
-    }
-}
-
-/// Whether the first word of a text starts an item; everything else is an expression.
-pub fn starts_item(text: &str) -> bool {
-    lex(SourceId(0), text).tokens.first().is_some_and(|token| token.kind.starts_item())
-}
-
-/// Whether a text is not whole yet: a bracket is open, an operand or the body of an item is to follow.
-pub fn goes_on(text: &str) -> bool {
-    let lexed = lex(SourceId(0), text);
-    if lexed.gave_up || lexed.tokens.iter().any(|token| token.kind == Kind::Bad) {
-        return false;
-    }
-    let Some(last) = chunks(&lexed.tokens, text).pop().map(|range| &lexed.tokens[range]) else {
-        // Lines of documentation wait for their item.
-        return lexed.comments.last().is_some_and(|comment| comment.documents);
-    };
-    match outer(last) {
-        None => false,
-        Some((_, open)) if open > 0 => true,
-        Some((outer, _)) => asks_for_more(&outer),
-    }
-}
-
-/// The tokens outside of brackets, and how many brackets are open; `None` when one closes that is not open.
-fn outer(tokens: &[Token]) -> Option<(Vec<Kind>, usize)> {
-    let mut open = 0_usize;
-    let mut outer = Vec::new();
-    for token in tokens {
-        if token.kind.closes() {
-            open = open.checked_sub(1)?;
-        }
-        if open == 0 {
-            outer.push(token.kind);
-        }
-        open += usize::from(token.kind.closer().is_some());
-    }
-    Some((outer, open))
-}
-
-/// Whether an operand, an arm or the body of an item is missing at the end.
-fn asks_for_more(outer: &[Kind]) -> bool {
-    let count = |kind: Kind| outer.iter().filter(|known| **known == kind).count();
-    let (Some(first), Some(last)) = (outer.first(), outer.last()) else { return false };
-    let hanging = matches!(
-        last,
-        Kind::Equals | Kind::Comma | Kind::Colon | Kind::Arrow | Kind::FatArrow | Kind::Dot | Kind::DotDot
-    ) || matches!(
-        last,
-        Kind::DotDotEquals | Kind::If | Kind::Then | Kind::Else | Kind::In | Kind::Not
-    ) || last.is_infix()
-        || last.is_clause_word();
-    // Each `take` has a sign `=` of its own.
-    let bodiless = first.starts_item()
-        && !matches!(first, Kind::Use | Kind::Input)
-        && count(Kind::Equals) <= count(Kind::Take);
-    hanging || bodiless || count(Kind::If) > count(Kind::Else)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::syntax::token::ITEM_WORDS;
 
-    #[test]
-    fn words_are_told_apart() {
-        let check = |text: &str, expect: &[WordKind]| {
-            assert_eq!(words(text).iter().map(|word| word.kind).collect::<Vec<_>>(), expect, "{text}");
-        };
-        use WordKind::*;
-        check("param k = 2.5 # why", &[Keyword, Name, Sign, Number, Comment]);
-        check("use noise", &[Keyword, Name]);
-        check("f(\"a\", inf) €", &[Name, Bracket, Text, Sign, Number, Bracket, Wrong]);
+    fn kinds(text: &str) -> Vec<(WordKind, String)> {
+        let mut sources = Sources::default();
+        let id = sources.add("a.itp", text);
+        words(&sources, id).into_iter().map(|word| (word.kind, text[word.range].to_owned())).collect()
     }
 
     #[test]
-    fn what_is_not_whole_goes_on() {
-        let check = |text: &str, expect: bool| assert_eq!(goes_on(text), expect, "{text:?}");
-        check("", false);
-        check("# a remark", false);
-        check("## about a", true);
-        check("1 + 2", false);
-        check("1 +", true);
-        check("height[0:4,", true);
-        check("height[0:4]]", false);
-        check("tensor a: f32[x: inf]", true);
-        check("tensor a: f32[x: inf] =", true);
-        check("tensor a: f32[x: inf] = x", false);
-        check("tensor a: f32[x: inf] window [3] take b = c window [3]", true);
-        check("tensor a: f32[x: inf] window [3] take b = c window [3] = b[0]", false);
-        check("tensor a: f32[x: inf] = { let b = x;", true);
-        check("tensor a: f32[x: inf] = if x > 0 then 1", true);
-        check("tensor a: f32[x: inf] = if x > 0 then 1 else 2", false);
-        check("param a = 1 param b", true);
-        check("use noise", false);
-        check("use", false);
-        check("input p: u8[x: 4]", false);
-        check("\"no end", false);
+    fn words_are_what_the_lexer_says() {
+        let expect = [
+            (WordKind::Keyword, "use"),
+            (WordKind::Name, "blend"),
+            (WordKind::Comment, "# ramps"),
+            (WordKind::Keyword, "let"),
+            (WordKind::Name, "a"),
+            (WordKind::Sign, "="),
+            (WordKind::Number, "1.5"),
+        ];
+        assert_eq!(
+            kinds("use blend # ramps\nlet a = 1.5 12abc"),
+            expect.map(|(kind, text)| (kind, text.to_owned()))
+        );
+    }
+
+    #[test]
+    fn every_keyword_is_listed_and_nothing_else() {
+        for keyword in KEYWORDS {
+            assert_eq!(kinds(keyword), [(WordKind::Keyword, keyword.to_owned())]);
+        }
+        assert_eq!(KEYWORDS.len(), Kind::Inf as usize + 1);
+        assert_eq!(&KEYWORDS[..ITEM_KEYWORDS], ITEM_WORDS);
     }
 }

@@ -111,7 +111,7 @@ fn commands_show_what_there_is() {
         ":plot height[0, 0:60]",
         ":set seed = 8",
         ":set",
-        ":tree height",
+        ":tree height[0:1, 0:2]",
         ":help show",
         ":help",
     ];

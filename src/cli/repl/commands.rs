@@ -84,7 +84,12 @@ pub const COMMANDS: [Command; 19] = [
     },
     Command { name: "tiles", argument: "", about: "what is kept, and who needs it", run: inspect::tiles },
     Command { name: "free", argument: "NAME", about: "forget what is kept of a tensor", run: free },
-    Command { name: "tree", argument: "NAME", about: "the levels of a sparse tile", run: inspect::tree },
+    Command {
+        name: "tree",
+        argument: "SLICE",
+        about: "the levels that a slice is stored as",
+        run: inspect::tree,
+    },
     Command { name: "run", argument: "", about: "write every output", run: run },
     Command { name: "load", argument: "FILE", about: "take in the items of a script", run: load },
     Command { name: "save", argument: "FILE", about: "write the session as a script", run: save },

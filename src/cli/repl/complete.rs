@@ -9,18 +9,12 @@
 //! ```
 
 use super::commands::COMMANDS;
+use super::highlight::words_of;
 use super::state::Session;
 use crate::compile::Stage;
 use crate::graph::vocabulary::{built_in, view_ops};
-use crate::syntax::{Word, WordKind, words};
+use crate::syntax::{KEYWORDS, Word, WordKind};
 use std::collections::BTreeSet;
-
-/// Words that no program declares, but every program may need.
-const KEYWORDS: [&str; 33] = [
-    "use", "param", "let", "fn", "window", "input", "var", "tensor", "view", "output", "set", "take",
-    "stride", "offset", "map", "as", "blend", "init", "chunk", "format", "from", "extern", "if", "then",
-    "else", "in", "and", "or", "not", "true", "false", "inf", "colormap",
-];
 
 /// Everything that can be typed in a session, as it is now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -95,7 +89,7 @@ pub fn hint(vocabulary: &Vocabulary, line: &str) -> Option<String> {
         let command = COMMANDS.iter().find(|command| command.name == name.trim_end())?;
         return (!command.argument.is_empty() && name.ends_with(' ')).then(|| command.argument.to_owned());
     }
-    let words = words(line);
+    let words = words_of(line);
     let open = last_open(&words, line)?;
     let name = words[..open].last().filter(|word| word.kind == WordKind::Name)?;
     let name = &line[name.range.clone()];
@@ -111,10 +105,11 @@ pub fn hint(vocabulary: &Vocabulary, line: &str) -> Option<String> {
 /// The parenthesis that is open at the end of a line.
 fn last_open(words: &[Word], line: &str) -> Option<usize> {
     let mut open = Vec::new();
-    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.kind == WordKind::Bracket) {
+    for (at, word) in words.iter().enumerate().filter(|(_, word)| word.kind == WordKind::Sign) {
         match &line[word.range.clone()] {
             "(" | "[" | "{" => open.push(at),
-            _ => _ = open.pop(),
+            ")" | "]" | "}" => _ = open.pop(),
+            _ => {}
         }
     }
     open.pop().filter(|at| &line[words[*at].range.clone()] == "(")

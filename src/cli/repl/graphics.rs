@@ -1,7 +1,7 @@
 //! Pixels -> the escape sequences of terminals that can draw them: kitty, iTerm2, and sixels.
 
 use super::draw::{Image, Rgb};
-use crate::io::png_of;
+use crate::io::rgba_file;
 use std::fmt::Write as _;
 
 /// Bytes of text in one sequence of kitty, at the most.
@@ -25,7 +25,11 @@ pub(super) fn kitty(image: &Image) -> String {
 
 /// The protocol of iTerm2: a file in base 64.
 pub(super) fn iterm(image: &Image) -> String {
-    let file = png_of(image.width, image.height, image.pixels.as_flattened());
+    let pixels: Vec<u8> =
+        image.pixels.iter().flat_map(|[red, green, blue]| [*red, *green, *blue, 255]).collect();
+    let side = |size: usize| u32::try_from(size).unwrap_or(u32::MAX);
+    // Only sizes that do not fit the pixels can go wrong here.
+    let file = rgba_file(side(image.width), side(image.height), &pixels).unwrap_or_default();
     let size = file.len();
     format!(
         "\x1b]1337;File=inline=1;size={size};width={}px;height={}px:{}\x07\n",

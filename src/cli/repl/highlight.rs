@@ -1,6 +1,14 @@
 //! A line -> the same line in colours, word by word as the lexer cuts it.
 
-use crate::syntax::{WordKind, words};
+use crate::source::Sources;
+use crate::syntax::{Word, WordKind, words};
+
+/// The words of a line.
+pub(super) fn words_of(line: &str) -> Vec<Word> {
+    let mut sources = Sources::default();
+    let id = sources.add("<typed>", line);
+    words(&sources, id)
+}
 
 /// The line with escape sequences; without them it is the same bytes.
 pub fn highlight(line: &str) -> String {
@@ -10,7 +18,7 @@ pub fn highlight(line: &str) -> String {
         text.push_str(&format!("\x1b[36m{}\x1b[0m", &line[..skip]));
     }
     let mut done = skip;
-    for word in words(&line[skip..]) {
+    for word in words_of(&line[skip..]) {
         let (start, end) = (word.range.start + skip, word.range.end + skip);
         text.push_str(&line[done..start]);
         match colour(word.kind) {
@@ -28,8 +36,7 @@ fn colour(kind: WordKind) -> Option<&'static str> {
         WordKind::Number => Some("33"),
         WordKind::Text => Some("32"),
         WordKind::Comment => Some("90"),
-        WordKind::Wrong => Some("31"),
-        WordKind::Name | WordKind::Sign | WordKind::Bracket => None,
+        WordKind::Name | WordKind::Sign => None,
     }
 }
 
@@ -43,6 +50,6 @@ mod tests {
         check("", "");
         check("param k = 2 # why", "\x1b[35mparam\x1b[0m k = \x1b[33m2\x1b[0m \x1b[90m# why\x1b[0m");
         check(":show a[0]", "\x1b[36m:show\x1b[0m a[\x1b[33m0\x1b[0m]");
-        check(" € é", " \x1b[31m€\x1b[0m \x1b[31mé\x1b[0m");
+        check(" € é", " € é");
     }
 }

@@ -211,14 +211,20 @@ fn needed_by(graph: &Graph, base: TensorId) -> String {
     }
 }
 
+/// Elements whose tree is shown, at the most.
+const MOST_SHOWN: usize = 4096;
+
 pub(super) fn tree(session: &mut Session, argument: &str) -> Told {
-    let graph = &session.engine.program().graph;
-    let found = graph.tensors.iter().find(|tensor| &*tensor.name == argument);
-    match found.map(|tensor| &tensor.format) {
-        None => Err(needs(session, "the name of a tensor", ":tree weights")),
-        Some(None) => Ok(format!("`{argument}` has no `format`: its tiles are dense")),
-        Some(Some(format)) => {
-            Ok(format!("{format}\nits tiles are still stored dense, so that there is no tree to show"))
-        }
+    if argument.is_empty() {
+        return Err(needs(session, "a slice", ":tree weights[0:8, 0:8]"));
     }
+    let view = session.slice(argument)?;
+    let shape = view.domain().shape().unwrap_or_default();
+    let elements = shape.iter().try_fold(1_i64, |product, len| product.checked_mul(*len));
+    if elements.is_none_or(|elements| elements > MOST_SHOWN as i64) {
+        let message = format!("a tree of more than {MOST_SHOWN} elements is too long");
+        return Err(session.fault(Diagnostic::new(Code::E0102, message).help("read a smaller part")));
+    }
+    let (array, _) = session.elements(argument, &view)?;
+    session.engine.tree_of(&view, &array).map_err(|error| session.error(error))
 }

@@ -10,6 +10,7 @@
 //! Nothing here knows a terminal: a line goes in, a [`Reply`] comes out. Whatever fails leaves the session as it was.
 
 use super::commands;
+use super::highlight::words_of;
 use super::pieces::{Inputs, Piece, is_command, pieces, script, with};
 use super::screen::Screen;
 use crate::cli::files::Folder;
@@ -19,7 +20,7 @@ use crate::engine::{Cancel, Engine, Error, Shared};
 use crate::graph::Graph;
 use crate::graph::definition::{Definition, definitions};
 use crate::source::Sources;
-use crate::syntax::{WordKind, starts_item, words};
+use crate::syntax::{WordKind, starts_item};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -139,7 +140,7 @@ impl Session {
         if is_command(input) {
             return commands::perform(self, input);
         }
-        if words(input).iter().all(|word| word.kind == WordKind::Comment) {
+        if words_of(input).iter().all(|word| word.kind == WordKind::Comment) {
             return Ok(String::new());
         }
         if !starts_item(input) {
