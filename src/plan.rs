@@ -21,3 +21,4 @@ mod rows;
 mod seamless;
 pub mod shape;
 pub mod stages;
+pub mod timeline;

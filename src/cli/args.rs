@@ -70,9 +70,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Print slices as the levels they are stored as
     Tree(TreeArgs),
-    /// Explore a script; not there yet
-    #[command(hide = true)]
-    Repl(LaterArgs),
+    /// Explore: type items and expressions, look at what they are
+    Repl(ReplArgs),
     /// Pan and zoom in a browser, on this machine; also tiles, slices and zarr for other programs
     #[cfg_attr(not(feature = "serve"), command(hide = true))]
     Serve(ServeArgs),
@@ -190,6 +189,10 @@ pub struct PlanArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+
+    /// Draw when tiles are made and freed, as SVG; one read only
+    #[arg(short, long, value_name = "PATH", value_parser = values::svg, conflicts_with = "json")]
+    pub out: Option<PathBuf>,
 
     /// `--set`, `--bind`.
     #[command(flatten)]
@@ -355,6 +358,13 @@ pub struct GraphArgs {
     /// Write it here, as SVG, DOT or Mermaid by the ending .svg, .dot or .mmd, instead of DOT to stdout
     #[arg(short, long, value_name = "PATH", value_parser = values::picture)]
     pub out: Option<(PathBuf, PictureKind)>,
+}
+
+/// `itp repl`
+#[derive(Debug, Args)]
+pub struct ReplArgs {
+    /// A script to begin with
+    pub file: Option<PathBuf>,
 }
 
 /// `itp explain`

@@ -62,14 +62,20 @@ fn repeat(
     let mut results = Vec::new();
     for one in prepared {
         let start = Instant::now();
-        let (array, stats) = one.read_array().map_err(|error| failed(session, error, report))?;
+        session.progress.begin("first run");
+        let read = one.read_array();
+        session.progress.end();
+        let (array, stats) = read.map_err(|error| failed(session, error, report))?;
         times.firsts.push((stats.seconds.plan, start.elapsed().as_secs_f64()));
         results.push(array.data);
     }
     let mut last = Stats::default();
-    for _ in 0..reps {
+    for rep in 1..=reps {
+        session.progress.begin(&format!("run {rep} of {reps}"));
         let cpu = cpu_seconds();
-        last = all(prepared, &mut results).map_err(|error| failed(session, error, report))?;
+        let ran = all(prepared, &mut results);
+        session.progress.end();
+        last = ran.map_err(|error| failed(session, error, report))?;
         times.runs.push(last.seconds.run);
         // The time of this thread is all there is only when it works alone.
         let cpus = cpu.zip(cpu_seconds()).filter(|_| last.threads == 1);

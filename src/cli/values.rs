@@ -85,6 +85,13 @@ pub(super) fn code(text: &str) -> Result<Code, String> {
     Code::parse(text).ok_or_else(|| "there is no such code; 'itp explain' lists all of them".to_owned())
 }
 
+/// The path of a picture that is drawn.
+pub(super) fn svg(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text);
+    let is_svg = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg"));
+    if is_svg { Ok(path.to_owned()) } else { Err("must end in .svg".to_owned()) }
+}
+
 /// A path that ends in `.svg`, `.dot` or `.mmd`.
 pub(super) fn picture(text: &str) -> Result<(PathBuf, PictureKind), String> {
     let path = PathBuf::from(text);

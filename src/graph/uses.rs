@@ -5,6 +5,7 @@
 //! ```
 
 use super::body::TensorId;
+use super::upstream::reads;
 use super::{Graph, TensorKind};
 use std::collections::BTreeSet;
 
@@ -27,22 +28,16 @@ impl Uses {
 
 /// What a read of `base` uses; what a `set` reads is needed by everybody who reads what it writes.
 pub fn uses(graph: &Graph, base: TensorId) -> Uses {
-    let edges: Vec<(TensorId, TensorId)> = graph
-        .dag
-        .raw_edges()
-        .iter()
-        .map(|edge| (graph.dag[edge.source()], graph.dag[edge.target()]))
-        .collect();
     let mut queue = vec![base];
     let mut uses = Uses::default();
     while let Some(reader) = queue.pop() {
         if !uses.tensors.insert(reader) {
             continue;
         }
-        queue.extend(edges.iter().filter(|(_, to)| *to == reader).map(|(from, _)| *from));
+        queue.extend(graph.reads_of(reader));
         for (at, set) in graph.sets.iter().enumerate().filter(|(_, set)| set.target.base == reader) {
             uses.sets.insert(at);
-            queue.extend(set.body.body.reads());
+            queue.extend(reads(&set.body));
         }
     }
     uses

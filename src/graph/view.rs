@@ -139,6 +139,15 @@ impl View {
         Ok(view)
     }
 
+    /// A box of the view: the same elements at the same coordinates, fewer of them.
+    pub fn narrowed(&self, region: &[Interval]) -> index::Result<View> {
+        self.mapped(|map| {
+            let dims = map.domain().dims().iter().zip(region);
+            let domain = Domain::new(dims.map(|(dim, range)| dim.with_interval(*range)).collect())?;
+            Transform::new(domain, map.outputs().to_vec())
+        })
+    }
+
     /// The view with steps of its own in front of `self`.
     fn before(&self, domain: Domain, steps: impl IntoIterator<Item = Step>) -> View {
         let first = Step::Map(Transform::identity(domain));

@@ -9,19 +9,22 @@
 //! the others wait for it. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
-use super::job::{Backend, Control, Job, Memory, Planned, Sink, What};
+use super::data::Data;
+use super::job::{Backend, Control, Job, Memory, Planned, Sink, What, World};
 use super::stats::{Plan, Stats, Store, Windows};
 use crate::access::footprint::{Region, view_footprint};
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::graph::definition::{Definition, Outside, definitions};
 use crate::graph::view::{Step, View};
 use crate::index::walk::each;
-use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
+use crate::index::{Dim, Domain, Interval, OutputMap};
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
 use crate::plan::stages::{Stages, stages};
+use crate::plan::timeline::Timeline;
 use crate::tiles::boxes::{few, hull, meet, missing};
 use crate::tiles::flights::{Claims, Flights, Part, Sorted};
 use crate::tiles::{Tile, TileKey, TileStore, copy_box};
@@ -45,18 +48,89 @@ struct Shared {
     inner: Arc<dyn Backend>,
     program: Arc<Program>,
     store: Arc<dyn TileStore>,
+    owner: Owner,
+    /// What tensors are, when nobody else uses the store.
+    alone: OnceLock<Arc<[Definition]>>,
     /// What tiles are of, by the word for it.
     series: Mutex<BTreeMap<Arc<str>, Arc<View>>>,
     stages: OnceLock<Option<Stages>>,
     flights: Flights,
 }
 
+/// Who uses a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// One engine, which forgets what depends on data that changes.
+    Alone,
+    /// Several engines: data is part of what their tiles are known by, and host functions and writes of the host belong
+    /// to the engine with this number.
+    Among(u64),
+}
+
+/// Tiles in the store that are of one tensor or view.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The word for it; it begins with the definition of the tensor.
+    pub word: Arc<str>,
+    /// The tensor of this program that has the definition; none has one of an earlier script or of other data.
+    pub tensor: Option<TensorId>,
+    /// How many there are.
+    pub tiles: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+    /// Elements that are there.
+    pub elements: u128,
+}
+
 impl Kept {
     /// Keeps what `inner` computes in `store`.
-    pub fn new(inner: Arc<dyn Backend>, program: Arc<Program>, store: Arc<dyn TileStore>) -> Kept {
-        let (series, stages) = (Mutex::default(), OnceLock::new());
-        let shared = Shared { inner, program, store, series, stages, flights: Flights::default() };
+    pub fn new(
+        inner: Arc<dyn Backend>,
+        program: Arc<Program>,
+        store: Arc<dyn TileStore>,
+        owner: Owner,
+    ) -> Kept {
+        let shared = Shared {
+            inner,
+            program,
+            store,
+            owner,
+            alone: OnceLock::new(),
+            series: Mutex::default(),
+            stages: OnceLock::new(),
+            flights: Flights::default(),
+        };
         Kept { shared: Arc::new(shared) }
+    }
+
+    /// What is in the store, also what other engines put there.
+    pub fn series(&self, world: &World) -> Vec<Series> {
+        let known = self.shared.definitions(world);
+        let tensor = |word: &str| {
+            let at = known.iter().position(|definition| word.starts_with(&definition.to_string()))?;
+            Some(TensorId(at as u32))
+        };
+        let mut found: Vec<Series> = Vec::new();
+        for (key, tile) in self.shared.store.tiles() {
+            if found.last().is_none_or(|last| last.word != key.series) {
+                let (word, tensor) = (key.series.clone(), tensor(&key.series));
+                found.push(Series { word, tensor, tiles: 0, bytes: 0, elements: 0 });
+            }
+            if let Some(last) = found.last_mut() {
+                last.tiles += 1;
+                last.bytes += tile.bytes();
+                last.elements += tile.held().iter().map(|held| volume(held)).sum::<u128>();
+            }
+        }
+        found
+    }
+
+    /// Forgets the tiles of a tensor and of views of it, whoever put them there.
+    pub fn free(&self, tensor: TensorId, world: &World) {
+        let definition = self.shared.definitions(world)[tensor.index()].to_string();
+        let tiles = self.shared.store.tiles().into_iter().map(|(key, _)| key);
+        let own = tiles.filter(|key| key.series.starts_with(&definition));
+        own.for_each(|key| self.shared.store.remove(&key));
     }
 
     /// Forgets what depends on elements that were written through `target`.
@@ -119,23 +193,40 @@ impl Shared {
         }
     }
 
+    /// The definitions of all tensors. Alone, an engine forgets what depends on data that changed, so that the data is
+    /// left out.
+    fn definitions(&self, world: &World) -> Arc<[Definition]> {
+        let graph = &self.program.graph;
+        let Owner::Among(number) = self.owner else {
+            return self.alone.get_or_init(|| definitions(graph, &|_| 0).into()).clone();
+        };
+        let outside = |what: Outside<'_>| match what {
+            Outside::Input(input) => world.inputs.get(&input).map_or(0, Data::digest),
+            Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
+            Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
+            Outside::Written(_) => 0,
+        };
+        definitions(graph, &outside).into()
+    }
+
     /// What tiles a view is made of; none if it shows data, which is at hand, or cannot be narrowed.
-    fn wanted(&self, view: &Arc<View>) -> Option<Wanted> {
+    fn wanted(&self, view: &Arc<View>, world: &World) -> Option<Wanted> {
         let tensor = self.program.graph.tensor(view.base);
         match tensor.kind {
             TensorKind::Input(_) | TensorKind::Var(_) => return None,
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => {}
         }
+        let definition = self.definitions(world)[view.base.index()];
         let (series, template, region, grid) = match cut(view) {
             Some(region) => {
                 let domain = tensor.domain.clone();
                 let grid = tiles_of(&domain);
-                let whole = View::whole(view.name.clone(), view.base, view.element, domain);
-                (format!("{:?}", view.base), Arc::new(whole), region, grid)
+                let whole = View::whole(tensor.name.clone(), view.base, view.element, domain);
+                (definition.to_string(), Arc::new(whole), region, grid)
             }
             None => {
                 let grid = tiles_of(&endless(view.rank())?);
-                (text_of(view)?, view.clone(), view.intervals(), grid)
+                (format!("{definition} {}", text_of(view)?), view.clone(), view.intervals(), grid)
             }
         };
         let series: Arc<str> = series.into();
@@ -154,7 +245,7 @@ fn endless(rank: usize) -> Option<Domain> {
 fn text_of(view: &View) -> Option<String> {
     let (first, others) = view.steps().split_first()?;
     let Step::Map(map) = first else { return None };
-    let mut text = format!("{:?} {:?}", view.base, map.is_affine().then(|| map.outputs())?);
+    let mut text = format!("{:?}", map.is_affine().then(|| map.outputs())?);
     others.iter().for_each(|step| _ = write!(text, " {step}"));
     Some(text)
 }
@@ -202,7 +293,7 @@ impl Backend for Kept {
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
         let whole = self.shared.inner.plan(job.clone())?;
-        let Some(wanted) = self.shared.wanted(&job.view) else { return Ok(whole) };
+        let Some(wanted) = self.shared.wanted(&job.view, &job.world) else { return Ok(whole) };
         let bytes = volume(&wanted.region).saturating_mul(job.view.element.bytes().into());
         let peak = whole.plan().bytes_peak;
         // What is missing is computed beside the result, and that takes memory, too.
@@ -246,6 +337,10 @@ impl Planned for KeptRead {
 
     fn text(&self) -> String {
         self.whole.text()
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        self.whole.timeline()
     }
 
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
@@ -402,12 +497,7 @@ struct Filling<'f> {
 
 /// A box of a view.
 fn narrow(view: &View, region: &[Interval]) -> Result<View> {
-    let narrowed = view.mapped(|map| {
-        let dims = map.domain().dims().iter().zip(region);
-        let domain = Domain::new(dims.map(|(dim, range)| dim.with_interval(*range)).collect())?;
-        Transform::new(domain, map.outputs().to_vec())
-    });
-    narrowed.map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.to_string())))
+    view.narrowed(region).map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.to_string())))
 }
 
 /// Windows that the whole read takes and that were not computed are there already.

@@ -24,6 +24,7 @@ use crate::plan::peak::peak;
 use crate::plan::print::print;
 use crate::plan::readers::Division;
 use crate::plan::recurrence::recurrence;
+use crate::plan::timeline::{Timeline, timeline};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -45,6 +46,16 @@ pub(super) struct Reading {
     bytes: u64,
 }
 
+impl Reading {
+    /// The first of several slabs.
+    fn first_slab(&self) -> Option<Division> {
+        match &self.pieces {
+            Pieces::Slabs(cutting) => self.asked.divide(&cutting.first(), &self.job.limits).ok(),
+            Pieces::One | Pieces::Steps(_) => None,
+        }
+    }
+}
+
 impl Planned for Reading {
     fn plan(&self) -> &Plan {
         &self.plan
@@ -52,14 +63,15 @@ impl Planned for Reading {
 
     fn text(&self) -> String {
         let (threads, name) = (self.job.limits.threads, &self.job.view.name);
-        let slab = match &self.pieces {
-            Pieces::Slabs(cutting) => self.asked.divide(&cutting.first(), &self.job.limits).ok(),
-            Pieces::One | Pieces::Steps(_) => None,
-        };
-        match slab {
+        match self.first_slab() {
             Some(slab) => format!("{name}: in slabs, of which this is the first\n{}", print(&slab, threads)),
             None => print(&self.division, threads),
         }
+    }
+
+    fn timeline(&self) -> Option<Timeline> {
+        let slab = self.first_slab();
+        Some(timeline(slab.as_ref().unwrap_or(&self.division), self.job.limits.threads))
     }
 
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {

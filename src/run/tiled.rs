@@ -8,7 +8,7 @@
 
 use super::job::{Backend, Control, Job, Limits, Planned, World};
 use super::kept::cut;
-use super::kernels::{Kernel, Kernels};
+use super::kernels::{Codes, Kernel, Kernels};
 use super::ledger::Ledger;
 use super::memory::{Memory, Place};
 use super::meter::{Meter, Told};
@@ -59,11 +59,12 @@ pub(super) struct Variant {
 }
 
 impl Tiled {
-    /// An engine that compiles `program`, with vectors of at most that width.
-    pub fn new(program: Arc<Program>, vectors: Vectors) -> Result<Tiled> {
+    /// An engine that compiles `program`, with vectors of at most that width; code that is in `codes` is taken from
+    /// there.
+    pub fn new(program: Arc<Program>, vectors: Vectors, codes: Option<Arc<Codes>>) -> Result<Tiled> {
         let stages = stages(&program.graph, &program.accesses)
             .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
-        let kernels = Kernels::new(vectors);
+        let kernels = Kernels::new(vectors, codes);
         let common = Common {
             program,
             stages: Arc::new(stages),
@@ -175,7 +176,7 @@ impl Common {
     fn apart(&self, target: TensorId) -> Option<Arc<Variant>> {
         let make = || {
             let stages = Arc::new(set_apart(&self.stages, target)?);
-            Some(Arc::new(Variant { stages, kernels: Kernels::new(self.kernels.vectors()) }))
+            Some(Arc::new(Variant { stages, kernels: self.kernels.again() }))
         };
         self.apart.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_insert_with(make).clone()
     }
