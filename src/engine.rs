@@ -27,6 +27,7 @@ mod limit;
 mod output;
 mod prepared;
 mod read;
+mod tree;
 mod write;
 
 pub use builder::Builder;
@@ -38,7 +39,7 @@ use crate::compile::Program;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::graph::body::TensorId;
-use crate::io::Array;
+use crate::run::data::Data;
 use crate::run::job::{Backend, Limits, Trace, World};
 use crate::run::kept::Kept;
 use crate::source::Sources;
@@ -62,7 +63,7 @@ pub struct Engine {
     world: World,
     /// Files that take the place of what the script names.
     files: BTreeMap<TensorId, PathBuf>,
-    loaded: Mutex<BTreeMap<TensorId, Arc<Array>>>,
+    loaded: Mutex<BTreeMap<TensorId, Data>>,
     cancel: Cancel,
     progress: Option<Arc<Progress>>,
     trace: Option<Arc<Trace>>,

@@ -11,6 +11,7 @@
 
 #[cfg(feature = "jit")]
 mod across;
+pub mod data;
 pub mod job;
 pub mod kept;
 #[cfg(feature = "jit")]
@@ -26,6 +27,8 @@ pub mod reference;
 pub mod schedule;
 #[cfg(feature = "jit")]
 pub mod slabs;
+#[cfg(feature = "jit")]
+mod sparse;
 #[cfg(feature = "jit")]
 mod stage;
 pub mod stats;

@@ -9,6 +9,10 @@
 mod indexspace;
 #[path = "conformance/numpy.rs"]
 mod numpy;
+#[path = "conformance/sparse.rs"]
+mod sparse;
+#[path = "conformance/sparse_kernels.rs"]
+mod sparse_kernels;
 #[path = "conformance/views.rs"]
 mod views;
 
@@ -52,6 +56,25 @@ fn run(file: &str, check: fn(&Value) -> Outcome) {
     assert!(failures.is_empty(), "{} of {file} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// A file that is one object: the cases are in `list`, each with a name.
+fn run_list(file: &str, list: &str, check: fn(&Value) -> Outcome) {
+    let path = folder().join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let all: Value = serde_json::from_str(&text).unwrap();
+    let cases = all[list].as_array().unwrap();
+    let failures: Vec<String> = cases
+        .iter()
+        .filter_map(|case| match check(case) {
+            Outcome::Passed => None,
+            Outcome::Failed(why) => Some(format!("{}: {why}", case["name"].as_str().unwrap())),
+        })
+        .collect();
+    let passed = cases.len() - failures.len();
+    println!("{file:<18} {list:<14} ran {:>4}  passed {passed:>4}  left out    0", cases.len());
+    assert!(!cases.is_empty(), "{} has no {list}", path.display());
+    assert!(failures.is_empty(), "{} of {file} failed:\n{}", failures.len(), failures.join("\n"));
+}
+
 fn report(file: &str, families: &BTreeMap<String, Tally>) {
     for (family, Tally { ran, passed }) in families {
         println!("{file:<18} {family:<14} ran {ran:>4}  passed {passed:>4}  left out    0");
@@ -79,4 +102,25 @@ fn index_space_like_tensorstore() {
 #[test]
 fn views_like_torch_and_numpy() {
     run("views.jsonl", views::check);
+}
+
+#[test]
+fn levels_like_finch() {
+    run_list("sparse_levels.json", "cases", sparse::check);
+}
+
+#[test]
+fn sparse_kernels_like_scipy() {
+    run_list("sparse_kernels.json", "kernels", sparse_kernels::kernels);
+}
+
+#[test]
+fn sparse_graphs_and_semirings_like_scipy() {
+    run_list("sparse_kernels.json", "graphs", sparse_kernels::graphs);
+    run_list("sparse_kernels.json", "min_plus_spmv", sparse_kernels::min_plus);
+}
+
+#[test]
+fn masks_like_scipy() {
+    run_list("sparse_kernels.json", "masks", sparse_kernels::masks);
 }

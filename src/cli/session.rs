@@ -98,7 +98,7 @@ fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
     }
 }
 
-fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
+pub(super) fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
     let mut warnings = Diagnostics::default();
     engine.warnings().iter().for_each(|warning| warnings.push(warning.clone()));
     report.diagnostics(name, engine.sources(), warnings);
@@ -114,7 +114,12 @@ fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result
 
 /// Ctrl-C and a polite end ask the engine to stop; a second Ctrl-C ends the process at once, without half a file.
 fn cancel_on_signals(engine: &Engine, name: &str, report: &mut Report) -> Result<(), Outcome> {
-    let (flag, again) = (engine.cancel().flag(), Arc::new(AtomicBool::new(false)));
+    stop_on_signals(engine.cancel().flag(), name, report)
+}
+
+/// Sets `flag` at Ctrl-C or a polite end.
+pub(super) fn stop_on_signals(flag: Arc<AtomicBool>, name: &str, report: &mut Report) -> Result<(), Outcome> {
+    let again = Arc::new(AtomicBool::new(false));
     let registered = signal_hook::flag::register(SIGINT, flag.clone())
         .and_then(|_| signal_hook::flag::register(SIGINT, again.clone()))
         .and_then(|_| signal_hook::flag::register(SIGTERM, flag));

@@ -8,6 +8,7 @@ use crate::diagnostic::{Code, Diagnostic, any_of, closest, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::{InputSource, Tensor, TensorKind};
 use crate::io::Array;
+use crate::run::data;
 use crate::run::job::World;
 use ndarray::{ArrayBase, Data, Dimension};
 use std::path::{Path, PathBuf};
@@ -36,9 +37,11 @@ impl Engine {
     /// Gives an input its data as bytes.
     pub fn bind_array(&mut self, input: &str, array: Array) -> Result<()> {
         let id = self.input(input)?;
-        fits(self.program.graph.tensor(id), &array).map_err(|diagnostic| self.error(diagnostic))?;
+        let tensor = self.program.graph.tensor(id);
+        fits(tensor, &array).map_err(|diagnostic| self.error(diagnostic))?;
+        let data = data::Data::new(array, tensor.format.as_ref());
         self.files.remove(&id);
-        self.world.inputs.insert(id, Arc::new(array));
+        self.world.inputs.insert(id, data);
         self.changed(|graph, base| needed(graph, base).contains(&id));
         Ok(())
     }
@@ -86,7 +89,7 @@ impl Engine {
         Ok(Arc::new(world))
     }
 
-    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<Arc<Array>> {
+    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<data::Data> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(array) = loaded.get(&id) {
             return Ok(array.clone());
@@ -97,9 +100,9 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let array = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
-        loaded.insert(id, array.clone());
-        Ok(array)
+        let data = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
+        loaded.insert(id, data.clone());
+        Ok(data)
     }
 }
 

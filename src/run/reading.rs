@@ -71,7 +71,7 @@ impl Planned for Reading {
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let (spare, world) = (&self.common.spare, &*self.job.world);
         let scene = Scene { kernels, spare, world, vars: &vars, control, limits, ledger: &ledger };
-        let inputs = summary::inputs(&self.division);
+        let inputs = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
         ledger.hold(inputs);
         let memory = sink.memory();
         let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
@@ -128,19 +128,22 @@ impl Reading {
             None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
         };
         let threads = job.limits.threads;
+        let inputs = summary::inputs(&division, &job.world, threads);
         let plan = match &pieces {
             Pieces::One => {
-                summary::plan(&division, &division, division.tiles(), peak(&division, threads), bytes)
+                let held = peak(&division, threads);
+                summary::plan(&division, &division, division.tiles(), held, (bytes, inputs))
             }
             Pieces::Steps(slot) => {
                 let held = peak(&division, threads);
-                summary::plan(&division, &division, division.tiles(), held, 2 * step_bytes(slot, element))
+                let output = 2 * step_bytes(slot, element);
+                summary::plan(&division, &division, division.tiles(), held, (output, inputs))
             }
             Pieces::Slabs(cutting) => {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
                 let (held, tiles) = (peak(&first, threads), cutting.total(first.tiles(), last.tiles()));
-                summary::plan(&division, &first, tiles, held, cutting.largest())
+                summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }
         };
         Ok(Reading { common, job, asked, division, pieces, plan, bytes })
@@ -158,7 +161,7 @@ impl Reading {
             Pieces::Slabs(_) | Pieces::Steps(_) => {}
         }
         let held = peak(&self.division, self.job.limits.threads);
-        let inputs = summary::inputs(&self.division);
+        let inputs = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
         (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
     }
 
@@ -235,6 +238,7 @@ impl Reading {
             vector_bits: counts.vector_bits,
             elements: self.bytes / self.job.view.element.bytes(),
             computed: summary::computed(&self.asked.stages, &counts.elements),
+            formats: summary::formats(&self.division, &self.job.world, &counts.stored),
             ..Stats::default()
         }
     }

@@ -201,7 +201,7 @@ impl Host for Outside<'_> {
     fn input(&self, tensor: TensorId, coords: &[i64]) -> std::result::Result<Scalar, String> {
         let declared = self.program.graph.tensor(tensor);
         let array = self.world.inputs.get(&tensor);
-        let array = array.ok_or_else(|| format!("input {} has no data", quoted(&declared.name)))?;
+        let array = array.ok_or_else(|| format!("input {} has no data", quoted(&declared.name)))?.array();
         let dims = declared.domain.dims().iter().zip(&array.shape).zip(coords);
         let position = dims.fold(0, |at, ((dim, len), coord)| at * len + coord - dim.interval.first());
         Ok(element_at(array, position as usize))
