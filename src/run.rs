@@ -9,6 +9,8 @@
 //! - [`kept`] stands before an engine and keeps what it computed;
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
+#[cfg(feature = "jit")]
+mod across;
 pub mod data;
 pub mod job;
 pub mod kept;

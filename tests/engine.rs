@@ -326,6 +326,28 @@ fn tiles_and_threads_change_nothing() {
     }
 }
 
+/// Large enough to be made in blocks, and in parts of which a reshape cuts rows up.
+#[test]
+fn permuted_copies_show_every_element_where_it_belongs() {
+    let value = |p: usize, q: usize, r: usize| (p * 131_071 + q * 359 + r) as u32;
+    let mut engine = compiled(
+        "input a: u32[p: 42, q: 330, r: 350]
+         view turned = a.permute([2, 0, 1]).flip([0, 2]).shrink([3..340, 1..41, 5..329])
+         view out = turned.reshape([337 * 40, 324])",
+    );
+    engine.bind("a", &ndarray::Array3::from_shape_fn((42, 330, 350), |(p, q, r)| value(p, q, r))).unwrap();
+    for (slice, rows) in
+        [("out[...]", 0..13_480), ("out[33:90, 0:324]", 33..90), ("out[0:13480, 7:9]", 0..13_480)]
+    {
+        let read = engine.read::<u32>(slice).unwrap();
+        let columns = if slice.ends_with("7:9]") { 7..9 } else { 0..324 };
+        let expected = rows.flat_map(|row: usize| {
+            columns.clone().map(move |column: usize| value(1 + row % 40, 324 - column, 346 - row / 40))
+        });
+        assert!(read.iter().copied().eq(expected), "{slice}");
+    }
+}
+
 #[test]
 fn outputs_are_saved_whole_or_not_at_all() {
     let folder = Folder::new();

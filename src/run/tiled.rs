@@ -193,8 +193,10 @@ impl Common {
         Ok(if split.is_far_less(&plain, limits) { split } else { plain })
     }
 
-    /// A view that only cuts is a box of its tensor; any other becomes a stage of its own.
+    /// A view that only cuts is a box of its tensor; any other becomes a stage of its own. What is handed on is
+    /// row-major, so a last reshape changes nothing.
     fn asked(stages: &Arc<Stages>, view: &View) -> Asked {
+        let view = &view.unshaped();
         let data = match stages.tensor(view.base).kind {
             TensorKind::Input(_) | TensorKind::Var(_) => true,
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
