@@ -117,7 +117,7 @@ fn grain(stages: &Stages, target: TensorId, rank: usize) -> Option<usize> {
             Motion::Still | Motion::Free => None,
         };
         let (last, outer) = need.dims.split_last()?;
-        let across = outer.iter().any(|dim| moves_with(dim) == Some(rank - 1));
+        let across = outer.iter().any(|dim| moves_with(dim).is_some_and(|dim| dim + 1 == rank));
         moves_with(last).filter(|dim| across && dim + 1 < rank)
     })
 }
