@@ -72,7 +72,7 @@ pub enum Command {
     Tree(TreeArgs),
     /// Explore: type items and expressions, look at what they are
     Repl(ReplArgs),
-    /// Pan and zoom in a browser, on this machine; also tiles, slices and zarr for other programs
+    /// Pan and zoom in a browser; tiles, slices and zarr for other programs
     #[cfg_attr(not(feature = "serve"), command(hide = true))]
     Serve(ServeArgs),
     /// Ingest a row-major stream into tiles; not there yet
@@ -319,10 +319,6 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "8017")]
     pub port: u16,
 
-    /// `--set`, `--bind`.
-    #[command(flatten)]
-    pub script: ScriptOptions,
-
     /// Compute that many requests at a time instead of one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
@@ -330,6 +326,10 @@ pub struct ServeArgs {
     /// Refuse a request that needs more bytes than this; takes K, M and G
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "256M")]
     pub memory: u64,
+
+    /// `--set`, `--bind`.
+    #[command(flatten)]
+    pub script: ScriptOptions,
 }
 
 /// Whatever follows the name of a command that does not exist yet
