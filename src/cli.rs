@@ -24,6 +24,7 @@ mod numbers;
 pub mod picture;
 mod plan;
 mod progress;
+pub mod repl;
 mod report;
 mod run;
 #[cfg(feature = "serve")]
@@ -102,7 +103,7 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
         Command::Tree(args) => tree::tree(args, report),
-        Command::Repl(_) => later("repl", report),
+        Command::Repl(args) => repl::repl(args, report),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::serve(args, report),
         #[cfg(not(feature = "serve"))]

@@ -12,6 +12,9 @@ mod limits;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod modules;
+mod repl;
 mod runs;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(all(unix, feature = "repl"))]
+mod terminal;
