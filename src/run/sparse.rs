@@ -130,12 +130,12 @@ impl<'r> Work<'r> {
         };
         let finite = |tensor: &TensorId| measure(*tensor).is_some_and(|measure| measure.finite);
         let least = |factors: &Vec<Factor>| {
-            let each = factors.iter().map(|factor| match factor {
+            let mut each = factors.iter().map(|factor| match factor {
                 Factor::Number(value) if *value == 0.0 => Some(f64::INFINITY),
                 Factor::Number(value) => Some(value.abs()),
                 Factor::Of(tensor) => measure(*tensor).map(|measure| measure.least),
             });
-            each.fold(Some(f64::INFINITY), |least, own| Some(own?.min(least?)))
+            each.try_fold(f64::INFINITY, |least, own| Some(own?.min(least)))
         };
         let seen = needs
             .factors
