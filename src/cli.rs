@@ -24,8 +24,11 @@ mod numbers;
 pub mod picture;
 mod plan;
 mod progress;
+pub mod repl;
 mod report;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod script;
 mod session;
 mod table;
@@ -80,6 +83,15 @@ fn later(command: &str, report: &mut Report) -> Outcome {
     report.fail("the command line", Diagnostic::new(Code::E0903, message).help(help))
 }
 
+#[cfg(feature = "lsp")]
+fn lsp(report: &mut Report) -> Outcome {
+    match crate::lsp::serve() {
+        Ok(crate::lsp::Ended::Properly) => Outcome::Done,
+        Ok(crate::lsp::Ended::Abruptly) => Outcome::Failed,
+        Err(message) => report.fail("the editor", Diagnostic::new(Code::E0001, message)),
+    }
+}
+
 fn dispatch(command: &Command, report: &mut Report) -> Outcome {
     match command {
         Command::Run(args) => run::run(args, report),
@@ -91,9 +103,14 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
         Command::Tree(args) => tree::tree(args, report),
-        Command::Repl(_) => later("repl", report),
+        Command::Repl(args) => repl::repl(args, report),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::serve(args, report),
+        #[cfg(not(feature = "serve"))]
         Command::Serve(_) => later("serve", report),
         Command::Stream(_) => later("stream", report),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(_) => lsp(report),
         Command::New(args) => new::new(args, report),
         Command::Completions { shell } => report.print(&args::completions(*shell)),
     }

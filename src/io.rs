@@ -40,8 +40,12 @@ mod spool;
 mod tiff;
 mod writer;
 
+pub use colormap::{Colours, colours};
+pub use elements::to_f64 as floats_of;
 pub use error::IoError;
 pub use half::{from_f32 as half_bits, to_f32 as half_value};
+pub use npy::header_bytes as npy_header;
+pub use png::rgba_file;
 pub use replace::remove_temporary;
 pub use scalars::{scalar_at, store_scalar};
 pub use sparse::{Coordinates, read_sparse};

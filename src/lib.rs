@@ -35,6 +35,10 @@ pub mod tiles;
 pub mod run;
 pub mod engine;
 pub mod picture;
+#[cfg(feature = "lsp")]
+pub mod lsp;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod cli;
 
 pub use engine::Engine;

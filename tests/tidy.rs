@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
-const MAY_USE: [(&str, &[&str]); 19] = [
+const MAY_USE: &[(&str, &[&str])] = &[
     ("source", &[]),
     ("seeded", &[]),
     ("diagnostic", &["source"]),
@@ -42,8 +42,13 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "tiles",
         ],
     ),
-    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "formats", "run", "tiles"]),
+    (
+        "engine",
+        &["source", "diagnostic", "index", "graph", "compile", "io", "formats", "plan", "run", "tiles"],
+    ),
     ("picture", &[]),
+    ("lsp", &["source", "diagnostic", "index", "syntax", "graph", "access", "compile", "plan", "engine"]),
+    ("serve", &["source", "diagnostic", "index", "graph", "compile", "io", "engine"]),
     (
         "cli",
         &[
@@ -57,15 +62,18 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "loops",
             "interp",
             "io",
+            "plan",
             "run",
             "engine",
             "picture",
+            "lsp",
+            "serve",
         ],
     ),
 ];
 
 /// Crates that one module keeps to itself.
-const KEPT_INSIDE: [(&str, &str); 10] = [
+const KEPT_INSIDE: &[(&str, &str)] = &[
     ("petgraph", "graph"),
     ("lalrpop_util", "syntax"),
     ("logos", "syntax"),
@@ -76,13 +84,18 @@ const KEPT_INSIDE: [(&str, &str); 10] = [
     ("bytemuck", "engine"),
     ("indicatif", "cli"),
     ("signal_hook", "cli"),
+    ("rustyline", "cli"),
+    ("lsp_server", "lsp"),
+    ("lsp_types", "lsp"),
+    ("axum", "serve"),
+    ("tokio", "serve"),
 ];
 
 /// What only the outer modules and the reading and writing of files may touch.
 const OUTSIDE_WORLD: [&str; 4] = ["std::fs", "std::env::", "std::time", "std::process"];
 
-/// How long a call took decides how much the next one does.
-const LOOKS_AT_THE_CLOCK: &str = "src/run/kernels.rs";
+/// How long a call took decides how much the next one does; who waits looks up now and then.
+const LOOKS_AT_THE_CLOCK: [&str; 2] = ["src/run/kernels.rs", "src/tiles/flights.rs"];
 
 const LONGEST_FILE: usize = 500;
 const LONGEST_FUNCTION: usize = 60;
@@ -142,7 +155,7 @@ fn used_modules(line: &str) -> Vec<String> {
 
 #[test]
 fn modules_use_only_what_they_may() {
-    let table: BTreeMap<&str, &[&str]> = MAY_USE.into_iter().collect();
+    let table: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
     let mut wrong = Vec::new();
     for file in files() {
         let module = file.module();
@@ -172,17 +185,19 @@ fn crates_and_the_outside_world_stay_where_they_belong() {
         let module = file.module();
         for (number, line) in file.code().filter(|(_, line)| !line.trim_start().starts_with("//")) {
             let place = format!("{}:{number}", file.path.display());
-            for (name, home) in KEPT_INSIDE {
+            for (name, home) in KEPT_INSIDE.iter().copied() {
                 if module != home && line.contains(&format!("{name}::")) {
                     wrong.push(format!("{place}: `{name}` belongs to `{home}`"));
                 }
             }
-            let allowed = |name: &str| name == "std::time" && file.path.ends_with(LOOKS_AT_THE_CLOCK);
+            let allowed = |name: &str| {
+                name == "std::time" && LOOKS_AT_THE_CLOCK.iter().any(|path| file.path.ends_with(path))
+            };
             let outside = OUTSIDE_WORLD.iter().find(|name| line.contains(**name) && !allowed(name));
             if let Some(name) =
-                outside.filter(|_| !["cli", "engine", "io", "main"].contains(&module.as_str()))
+                outside.filter(|_| !["cli", "engine", "io", "main", "serve"].contains(&module.as_str()))
             {
-                wrong.push(format!("{place}: `{name}` belongs to `cli`, `engine` and `io`"));
+                wrong.push(format!("{place}: `{name}` belongs to `cli`, `engine`, `io` and `serve`"));
             }
         }
     }

@@ -5,6 +5,7 @@
 //! ```
 
 use super::report::plural;
+pub(super) use crate::diagnostic::bytes;
 use crate::graph::view::View;
 use crate::graph::{FileKind, OutputOptions};
 use crate::io;
@@ -40,23 +41,6 @@ fn shape(view: &View) -> String {
     let sizes = view.domain().shape().unwrap_or_default();
     let sizes: Vec<String> = sizes.iter().map(ToString::to_string).collect();
     if sizes.is_empty() { "one".to_owned() } else { sizes.join("×") }
-}
-
-/// `512 B`, `3.1 MB`: powers of 1000, as disks count.
-pub(super) fn bytes(count: u64) -> String {
-    if count < 1000 {
-        return format!("{count} B");
-    }
-    let mut value = count as f64;
-    let mut unit = "B";
-    for next in ["kB", "MB", "GB", "TB", "PB", "EB"] {
-        // 999.95 would be shown as 1000.0.
-        if value < 999.95 {
-            break;
-        }
-        (value, unit) = (value / 1000.0, next);
-    }
-    format!("{value:.1} {unit}")
 }
 
 /// What was computed, as a table.

@@ -2,13 +2,13 @@
 
 use super::error::{Error, Result};
 use super::files::{Folder, read_script, shown};
-use super::{Cancel, Engine};
+use super::{Cancel, Engine, Shared};
 use crate::compile::{self, Options, Program};
 use crate::diagnostic::Diagnostics;
 use crate::graph::modules::{Loader, NoFiles};
 use crate::run::job::{Backend, Limits, World};
-use crate::run::kept::Kept;
-use crate::run::{self, Kind};
+use crate::run::kept::{Kept, Owner};
+use crate::run::{self, Choice, Kind};
 use crate::source::{SourceId, Sources};
 use crate::tiles::memory::MemoryStore;
 use std::collections::BTreeMap;
@@ -35,6 +35,7 @@ pub struct Builder {
     tile: Option<Vec<i64>>,
     store: Option<u64>,
     vector_bits: Option<u32>,
+    shared: Option<Shared>,
 }
 
 /// Bytes of results that are kept between reads, unless the builder says otherwise.
@@ -78,6 +79,29 @@ impl Builder {
     /// ```
     pub fn store(mut self, bytes: u64) -> Builder {
         self.store = Some(bytes);
+        self
+    }
+
+    /// Takes results and machine code that other engines left in `shared`, as far as they are still right, and leaves
+    /// its own there. [`Builder::store`] is not looked at then.
+    ///
+    /// ```
+    /// use itp::Engine;
+    /// use itp::engine::Shared;
+    ///
+    /// let shared = Shared::new(1 << 20);
+    /// let script = |gain: u8| format!("tensor a: u8[x: inf] = x  tensor b: u8[x: inf] = {gain} * a[x]");
+    /// let mut buffer = [0; 6];
+    /// let first = Engine::builder().share(&shared).compile(&script(2))?;
+    /// first.read_into::<u8>("a[0:6]", &mut buffer)?;
+    /// first.read_into::<u8>("b[0:6]", &mut buffer)?;
+    /// let second = Engine::builder().share(&shared).compile(&script(3))?;
+    /// assert_eq!(second.read_into::<u8>("a[0:6]", &mut buffer)?.store.reused, 6);
+    /// assert_eq!(second.read_into::<u8>("b[0:6]", &mut buffer)?.store.reused, 0);
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    pub fn share(mut self, shared: &Shared) -> Builder {
+        self.shared = Some(shared.clone());
         self
     }
 
@@ -147,13 +171,14 @@ impl Builder {
         start: Instant,
     ) -> Result<Engine> {
         let program = Arc::new(program);
-        let backend = run::backend(self.kind, self.vector_bits, program.clone())
-            .map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
+        let codes = self.shared.as_ref().map(|shared| shared.codes.clone());
+        let choice = Choice { kind: self.kind, vector_bits: self.vector_bits, codes };
+        let backend =
+            run::backend(choice, program.clone()).map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
         let threads = self.threads.unwrap_or_else(cores);
-        let limit = self.store.unwrap_or(STORE);
-        let store = || Arc::new(MemoryStore::new(limit));
-        let kept = (limit > 0).then(|| Arc::new(Kept::new(backend.clone(), program.clone(), store())));
+        let kept = self.kept(&backend, &program).map(Arc::new);
         let backend = kept.clone().map_or(backend, |kept| kept as Arc<dyn Backend>);
+        let cancel = self.shared.as_ref().map_or_else(Cancel::default, |shared| shared.cancel.clone());
         Ok(Engine {
             program,
             sources,
@@ -165,11 +190,24 @@ impl Builder {
             world: World::default(),
             files: BTreeMap::new(),
             loaded: Mutex::default(),
-            cancel: Cancel::default(),
+            cancel,
             progress: None,
             trace: None,
             compile_seconds: start.elapsed().as_secs_f64(),
         })
+    }
+}
+
+impl Builder {
+    /// What keeps results before an engine, if they are kept.
+    fn kept(&self, backend: &Arc<dyn Backend>, program: &Arc<Program>) -> Option<Kept> {
+        if let Some(shared) = &self.shared {
+            let owner = Owner::Among(shared.next());
+            return Some(Kept::new(backend.clone(), program.clone(), shared.store.clone(), owner));
+        }
+        let limit = self.store.unwrap_or(STORE);
+        let store = Arc::new(MemoryStore::new(limit));
+        (limit > 0).then(|| Kept::new(backend.clone(), program.clone(), store, Owner::Alone))
     }
 }
 

@@ -6,41 +6,14 @@
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::formats::{Entries, fill_bytes, freeze};
-use crate::graph::body::{Op, TensorId};
-use crate::graph::resolve_weak::Resolved;
+use crate::graph::body::TensorId;
+use crate::graph::uses::uses;
 use crate::graph::{Format, Graph, Tensor, TensorKind, WindowBody};
 use crate::io::{self, Array, Coordinates, Expect};
 use crate::run::data::Data;
 use crate::run::job::array_type;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Every tensor that a read of `base` may ask for; the `set` items come first, so what they read is needed too.
-pub(super) fn needed(graph: &Graph, base: TensorId) -> BTreeSet<TensorId> {
-    let edges: Vec<(TensorId, TensorId)> = graph
-        .dag
-        .raw_edges()
-        .iter()
-        .map(|edge| (graph.dag[edge.source()], graph.dag[edge.target()]))
-        .collect();
-    let mut queue = vec![base];
-    queue.extend(graph.sets.iter().flat_map(|set| reads(&set.body)));
-    let mut needed = BTreeSet::new();
-    while let Some(reader) = queue.pop() {
-        if needed.insert(reader) {
-            queue.extend(edges.iter().filter(|(_, to)| *to == reader).map(|(from, _)| *from));
-        }
-    }
-    needed
-}
-
-fn reads(body: &Resolved) -> impl Iterator<Item = TensorId> + '_ {
-    body.body.nodes().filter_map(|(_, node)| match node.op {
-        Op::Read { tensor, .. } => Some(tensor),
-        _ => None,
-    })
-}
 
 /// The host function that a tensor's body names.
 pub(super) fn extern_of(tensor: &Tensor) -> Option<&Arc<str>> {
@@ -54,7 +27,7 @@ pub(super) fn extern_of(tensor: &Tensor) -> Option<&Arc<str>> {
 /// Whether a read of `base` may call a host function.
 pub(super) fn calls(graph: &Graph, base: TensorId, function: &str) -> bool {
     let called = |id: &TensorId| extern_of(graph.tensor(*id)).is_some_and(|name| &**name == function);
-    needed(graph, base).iter().any(called)
+    uses(graph, base).tensors.iter().any(called)
 }
 
 /// Reads the file of an input, into the format that it has.

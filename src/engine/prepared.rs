@@ -19,6 +19,7 @@ use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::graph::{self};
 use crate::index::Domain;
+use crate::plan::timeline::Timeline;
 use crate::run::job::{Control, Job, Planned, Sink, World};
 use crate::run::stats::{Plan, Stats};
 use std::sync::Arc;
@@ -30,6 +31,7 @@ pub struct Prepared<'e> {
     pub(super) engine: &'e Engine,
     pub(super) view: Arc<View>,
     planned: Box<dyn Planned>,
+    cancel: Cancel,
     seconds: f64,
 }
 
@@ -69,6 +71,13 @@ impl Engine {
         view.ok_or_else(|| Error::several(diagnostics, sources))
     }
 
+    /// The view that a slice means, although it may have no end, so that it cannot be read.
+    pub fn endless_view(&self, slice: &str) -> Result<Arc<View>> {
+        let (mut sources, mut diagnostics) = (self.sources.clone(), Diagnostics::default());
+        let view = deep(|| graph::viewed(&self.program.graph, &mut sources, slice, &mut diagnostics));
+        view.map(|(view, _)| view).ok_or_else(|| Error::several(diagnostics, sources))
+    }
+
     /// Plans the read of a slice; no element is computed.
     pub fn prepare(&self, slice: &str) -> Result<Prepared<'_>> {
         self.prepare_view(self.view(slice)?)
@@ -78,7 +87,8 @@ impl Engine {
     pub fn prepare_view(&self, view: Arc<View>) -> Result<Prepared<'_>> {
         let start = Instant::now();
         let planned = self.planned(&view, self.world_for(view.base)?)?;
-        Ok(Prepared { engine: self, view, planned, seconds: start.elapsed().as_secs_f64() })
+        let (cancel, seconds) = (self.cancel.clone(), start.elapsed().as_secs_f64());
+        Ok(Prepared { engine: self, view, planned, cancel, seconds })
     }
 
     /// Plans the read of a slice that is not going to run: inputs need no data, host functions need not be there.
@@ -129,6 +139,11 @@ impl Sketch {
         self.planned.text()
     }
 
+    /// When tiles would be made and freed, from the first task on.
+    pub fn timeline(&self) -> Option<Timeline> {
+        self.planned.timeline()
+    }
+
     /// What would be read.
     pub fn view(&self) -> &Arc<View> {
         &self.view
@@ -136,6 +151,25 @@ impl Sketch {
 }
 
 impl Prepared<'_> {
+    /// The same read, stopped by `cancel` alone and not with all others of its engine.
+    ///
+    /// ```
+    /// use itp::Engine;
+    /// use itp::engine::Cancel;
+    ///
+    /// let engine = Engine::compile("tensor a: i32[x: inf] = x")?;
+    /// let (cancel, wanted) = (Cancel::default(), engine.prepare("a[0:8]")?);
+    /// cancel.cancel();
+    /// assert!(engine.prepare("a[0:8]")?.stopped_by(&cancel).read_array().is_err_and(|error| error.is_cancelled()));
+    /// assert!(wanted.read_array().is_ok());
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stopped_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
     /// What is known about the run.
     pub fn plan(&self) -> &Plan {
         self.planned.plan()
@@ -167,7 +201,7 @@ impl Prepared<'_> {
         let silent = |_: u64, _: u64| {};
         let engine = self.engine;
         let control = Control {
-            cancel: engine.cancel.flag(),
+            cancel: self.cancel.flag(),
             progress: engine.progress.as_deref().map_or(&silent, |progress| progress),
             trace: engine.trace.as_deref(),
         };

@@ -9,6 +9,7 @@ use super::scalar::Scalar;
 use super::{InputSource, NamedView, Param, Tensor, TensorKind};
 use crate::diagnostic::{Code, Diagnostic, Result, closest, counted, quoted};
 use crate::index::{Dim, Domain, INF, Interval};
+use crate::source::Span;
 use crate::syntax::ast::{
     self, Bound, Clause, Expr, ExprId, Extent, Ident, InputFrom, ItemKind, List, UnaryOp,
 };
@@ -271,6 +272,7 @@ pub(super) fn views(checker: &mut Checker<'_>) -> Vec<NamedView> {
                 doc: item.doc.clone(),
                 span: item.span,
                 chain: module.ast.span(*value),
+                of: module.ast.viewed(*value).cloned().unwrap_or_default(),
             });
         }
     }
@@ -318,16 +320,19 @@ fn unknown_in_function(checker: &Checker<'_>, id: ModuleId, known: &[Arc<str>], 
     let (name, what) = (&free.name, if free.called { "function" } else { "name" });
     let outside = checker.modules.visible(id).chain(BUILTIN_NAMES.iter().copied());
     let all = known.iter().map(|name| &**name).chain(outside);
-    let help = match (checker.standard_with(name), closest(name, all)) {
-        (Some(module), _) => format!("add `use {module}` at the top: it defines `{name}`"),
-        (None, Some(close)) => format!("write `{close}`, if that was meant"),
-        (None, None) => {
-            "pass it as an argument: a function sees its arguments and top-level names".to_owned()
+    let unknown =
+        Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name))).at(free.span, "not found");
+    match (checker.standard_with(name), closest(name, all)) {
+        (Some(module), _) => unknown
+            .fix(Span { start: 0, end: 0, ..free.span }, format!("use {module}\n"))
+            .help(format!("add `use {module}` at the top: it defines `{name}`")),
+        (None, Some(close)) => {
+            unknown.fix(free.span, close).help(format!("write `{close}`, if that was meant"))
         }
-    };
-    Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name)))
-        .at(free.span, "not found")
-        .help(help)
+        (None, None) => {
+            unknown.help("pass it as an argument: a function sees its arguments and top-level names")
+        }
+    }
 }
 
 /// What a body of a tensor may call its coordinates.

@@ -185,7 +185,9 @@ fn body(
         elaborator.bind(&take.name.clone(), Value::Take(take));
     }
     let node = elaborator.telling_names(expr, |this| this.body_of(expr, element, &name.name, "its body"))?;
-    Ok(finish(elaborator.into_body(), node, element))
+    let written = elaborator.into_body();
+    checker.mentioned.insert(id, written.reads().collect());
+    Ok(finish(written, node, element))
 }
 
 fn finish(body: super::body::Body, node: NodeId, element: Element) -> Resolved {
@@ -258,7 +260,8 @@ fn extern_arg(checker: &Checker<'_>, module: ModuleId, takes: &[Arc<Take>], arg:
     })
 }
 
-const BLENDS: [&str; 7] = ["sum", "product", "min", "max", "first", "last", "mean"];
+/// How windows combine, by name.
+pub const BLENDS: [&str; 7] = ["sum", "product", "min", "max", "first", "last", "mean"];
 
 fn blend(
     checker: &mut Checker<'_>,
@@ -288,7 +291,7 @@ fn blend(
 }
 
 fn named_blend(element: Element, name: &str, span: Span) -> Result<(BlendKind, Scalar)> {
-    let identity = |function| super::evaluate::identity(function, element.computed());
+    let identity = |function| super::fold::identity(function, element.computed());
     let zero = if element == Element::Bool { Scalar::bool(false) } else { Scalar::i64(0).cast(element) };
     let (kind, init) = match name {
         "first" => return Ok((BlendKind::First, zero)),
@@ -335,12 +338,14 @@ fn custom_blend(
 }
 
 fn unknown_blend<T>(name: &Ident) -> Result<T> {
-    let help = match closest(&name.name, BLENDS) {
+    let close = closest(&name.name, BLENDS);
+    let help = match close {
         Some(close) => format!("write `blend {close}`"),
         None => format!("choose one of {}, or write `(old, new) => … init …`", BLENDS.join(", ")),
     };
     Diagnostic::new(Code::E0313, format!("unknown blend {}", quoted(&name.name)))
         .at(name.span, "not a blend")
+        .fix_if(name.span, close)
         .help(help)
         .err()
 }

@@ -247,7 +247,7 @@ fn step(index: &mut [i64], shape: &[i64]) {
 }
 
 /// The bytes that come before the elements; their number is a multiple of 64.
-pub(super) fn header_bytes(element: Element, shape: &[i64]) -> Vec<u8> {
+pub fn header_bytes(element: Element, shape: &[i64]) -> Vec<u8> {
     let order = if element.bytes() == 1 { '|' } else { '<' };
     let name = DESCR.iter().find(|(_, known)| *known == element).map_or("", |(name, _)| *name);
     let sizes: Vec<String> = shape.iter().map(i64::to_string).collect();

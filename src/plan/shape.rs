@@ -10,17 +10,22 @@
 use super::bands::task;
 use super::grid::Grid;
 use super::group::{Group, Needed, Request};
+use super::needs::{Motion, NeedDim};
 use super::recurrence::recurrence;
 use super::stages::Stages;
 use crate::access::footprint::Region;
-use crate::graph::Recurrence;
-use crate::graph::body::TensorId;
+use crate::access::{Driver, Reach};
+use crate::graph::body::{Coord, TensorId};
+use crate::graph::{Recurrence, Tensor, TensorKind};
 use crate::index::Interval;
+use std::collections::BTreeSet;
 
 /// Elements of a tile, about.
 const TILE: i64 = 1 << 19;
 /// Coordinates of a tile along its last dimension, at the most.
 const ROW: i64 = 4096;
+/// The same where a source is read across its rows: each of them is a page of its own.
+const ACROSS: i64 = 512;
 /// Dimensions up to this length are not cut.
 const SHORT: i64 = 16;
 /// Bytes of the steps of a recurrence that are held at once, about.
@@ -42,7 +47,8 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         let shape = sizes.enumerate().map(|(dim, size)| if dim < call.numbers { 1 } else { size }).collect();
         return Grid::new(region, vec![0; rank], shape);
     }
-    let mut shape = default_shape(region, request.threads);
+    let apart: Vec<bool> = (0..rank).map(|dim| falls_apart(stages, target, dim as u32)).collect();
+    let mut shape = default_shape(region, &apart, grain(stages, target, rank), request.threads);
     let bounded = |dim: usize| tensor.domain.dims()[dim].interval.is_bounded();
     if let Some(chunk) = &tensor.chunk {
         let endless = (0..rank).filter(|dim| !bounded(*dim));
@@ -70,6 +76,22 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
     Grid::new(region.clone(), origin, shape)
 }
 
+/// The shape of the tiles of a tensor when much of it is asked for by one worker, and its dimensions belong together.
+pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
+    const MUCH: i64 = 1 << 20;
+    let dims = tensor.domain.dims().iter();
+    let region: Region = dims
+        .map(|dim| {
+            Some(dim.interval).filter(|own| own.is_bounded()).unwrap_or(Interval::trusted(0, MUCH - 1))
+        })
+        .collect();
+    let mut shape = default_shape(&region, &vec![false; region.len()], None, 1);
+    let endless = tensor.domain.dims().iter().enumerate().filter(|(_, dim)| !dim.interval.is_bounded());
+    let sizes = endless.zip(tensor.chunk.iter().flatten());
+    sizes.for_each(|((dim, _), size)| shape[dim] = (*size).max(1));
+    shape
+}
+
 /// Steps of a recurrence are made whole, by all workers together: tiles of their own would begin at the first step
 /// each, and compute again what their neighbours do. Only what is very large is cut, into few.
 fn whole_steps(region: &Region, recurrence: &Recurrence, element: u64) -> Vec<i64> {
@@ -86,19 +108,72 @@ fn whole_steps(region: &Region, recurrence: &Recurrence, element: u64) -> Vec<i6
     (0..region.len()).map(|dim| if shape[dim] == len(dim) { i64::MAX / 4 } else { shape[dim] }).collect()
 }
 
-fn default_shape(region: &Region, threads: usize) -> Vec<i64> {
+/// The dimension along which the elements of a source follow each other that is read across, if there is one: tiles
+/// that are short along it would use little of each line of the cache.
+fn grain(stages: &Stages, target: TensorId, rank: usize) -> Option<usize> {
+    stages.needs[target.index()].sources.iter().find_map(|need| {
+        let moves_with = |dim: &NeedDim| match dim.motion {
+            Motion::With { dim, .. } => Some(dim),
+            Motion::Still | Motion::Free => None,
+        };
+        let (last, outer) = need.dims.split_last()?;
+        let across = outer.iter().any(|dim| moves_with(dim) == Some(rank - 1));
+        moves_with(last).filter(|dim| across && dim + 1 < rank)
+    })
+}
+
+/// Whether the coordinates of a dimension have nothing to do with each other: one of the target needs just one of every
+/// stage before it, as channels do that are blurred each for itself.
+fn falls_apart(stages: &Stages, target: TensorId, dim: u32) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut queue = vec![(target, dim)];
+    while let Some((id, dim)) = queue.pop() {
+        if !seen.insert((id, dim)) {
+            continue;
+        }
+        if matches!(stages.tensor(id).kind, TensorKind::Windowed(_)) || recurrence(stages, id).is_some() {
+            return false;
+        }
+        for read in &stages.accesses[id.index()].reads {
+            match followed(&read.reach, dim) {
+                Some(own) => queue.push((read.tensor, own)),
+                None if matches!(
+                    stages.tensor(read.tensor).kind,
+                    TensorKind::Input(_) | TensorKind::Var(_)
+                ) => {}
+                None => return false,
+            }
+        }
+    }
+    true
+}
+
+/// The dimension of what is read that goes along with a dimension of the reader, one by one.
+fn followed(reach: &[Reach], dim: u32) -> Option<u32> {
+    let driver = Some(Driver { coord: Coord::Global(dim), stride: 1, per: 1 });
+    let own = reach.iter().position(|reach| reach.driver == driver && reach.range.len() == Some(1))?;
+    let alone = reach.iter().filter(|reach| reach.driver.is_some_and(|by| by.coord == Coord::Global(dim)));
+    (alone.count() == 1).then_some(own as u32)
+}
+
+fn default_shape(region: &Region, apart: &[bool], grain: Option<usize>, threads: usize) -> Vec<i64> {
     let rank = region.len();
     let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
     let mut shape = vec![1; rank];
-    // Channels and the like are whole in every tile: readers often need all of them.
-    let short = |dim: usize| dim + 1 < rank && len(dim) <= SHORT;
+    // Channels and the like are whole in every tile, if readers need several of them, and else on their own: what a
+    // task holds of its sources is so much less.
+    let short = |dim: usize| dim + 1 < rank && len(dim) <= SHORT && !apart[dim];
     let mut left = TILE;
     for dim in (0..rank).filter(|dim| short(*dim)) {
         shape[dim] = len(dim);
         left = (left / shape[dim]).max(1);
     }
-    for dim in (0..rank).rev().filter(|dim| !short(*dim)) {
-        let most = if dim + 1 == rank { ROW } else { left.max(1) };
+    let row = if grain.is_some() { ACROSS } else { ROW };
+    let inner_first = (0..rank).rev().filter(|dim| dim + 1 == rank);
+    let inner_first =
+        inner_first.chain(grain).chain((0..rank.max(1) - 1).rev().filter(|dim| Some(*dim) != grain));
+    for dim in inner_first.filter(|dim| !short(*dim)) {
+        let most = if dim + 1 == rank { row } else { left.max(1) };
         // A little more than a tile is still one tile.
         shape[dim] = if len(dim) <= most + most / 2 { len(dim) } else { most };
         left /= shape[dim].max(1);

@@ -6,6 +6,7 @@
 
 use crate::formats::{Entries, Frozen, fill_bytes, freeze};
 use crate::graph::Format;
+use crate::graph::digest::Digest;
 use crate::graph::types::Element;
 use crate::io::{Array, scalar_at};
 use std::sync::{Arc, OnceLock};
@@ -22,6 +23,7 @@ struct Held {
     /// Thawed when something needs every element.
     dense: OnceLock<Array>,
     measure: OnceLock<Measure>,
+    digest: OnceLock<u128>,
 }
 
 /// What conditions on data ask.
@@ -50,6 +52,14 @@ impl Data {
     /// What it is frozen into.
     pub fn as_frozen(&self) -> Option<&Frozen> {
         self.held.frozen.as_ref()
+    }
+
+    /// All of it in 128 bits, as it is held.
+    pub fn digest(&self) -> u128 {
+        *self.held.digest.get_or_init(|| match &self.held.frozen {
+            Some(frozen) => Digest::of("frozen").text(&format!("{frozen:?}")).bits(),
+            None => Digest::of("dense").bytes(&self.array().data).bits(),
+        })
     }
 
     /// Every element.

@@ -4,10 +4,11 @@ use super::data::Data;
 use super::job::World;
 use super::kernels::skipping;
 use super::stats::{Plan, Ring, Stored, Windows, add_count};
-use crate::access::footprint::windows;
+use crate::access::footprint::{Region, windows};
 use crate::access::skip::Skip;
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::index::Overflow;
 use crate::plan::bands::{Task, task};
 use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role, work_box};
@@ -117,13 +118,36 @@ pub fn formats(division: &Division, world: &World, counts: &[(u64, u64)]) -> Vec
     list
 }
 
+/// The boxes of all stages, and of those that are computed in their readers.
+fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
+    let mut boxes: BTreeMap<TensorId, Region> = BTreeMap::new();
+    let mut queue: Vec<_> = division.boxes.iter().map(|(id, region)| (*id, region.clone())).collect();
+    while let Some((id, region)) = queue.pop() {
+        for fused in division.stages.fused.get(&id).into_iter().flatten() {
+            let dims = region.iter().zip(&fused.reach);
+            let moved: Result<Region, Overflow> = dims.map(|(range, reach)| range.add(*reach)).collect();
+            queue.extend(moved.ok().map(|region| (fused.source, region)));
+        }
+        match boxes.get_mut(&id) {
+            Some(known) => known.iter_mut().zip(region).for_each(|(known, range)| *known = known.hull(range)),
+            None => _ = boxes.insert(id, region),
+        }
+    }
+    boxes
+}
+
 /// Windows that the result touches, by tensor of the script.
 fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
     let mut counts: BTreeMap<usize, (Arc<str>, u64)> = BTreeMap::new();
-    for (id, region) in &division.boxes {
+    for (id, region) in &with_fused(division) {
         let tensor = division.stages.tensor(*id);
-        let TensorKind::Windowed(windowed) = &tensor.kind else { continue };
-        let Ok(numbers) = windows(tensor, windowed, region) else { continue };
+        let windowed = match &tensor.kind {
+            TensorKind::Windowed(windowed) => Some(&**windowed),
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+                division.stages.seamless.get(id).map(|windowed| &**windowed)
+            }
+        };
+        let Some(Ok(numbers)) = windowed.map(|windowed| windows(tensor, windowed, region)) else { continue };
         let name: Arc<str> = tensor.name.strip_suffix(".sum").unwrap_or(&tensor.name).into();
         let count = volume(&numbers).min(u64::MAX.into()) as u64;
         counts.insert(id.index(), (name, count));

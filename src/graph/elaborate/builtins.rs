@@ -11,7 +11,7 @@ use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Ident};
 
 /// Every built-in name, for suggestions and completion: functions, reductions, types.
-pub(in crate::graph) const BUILTIN_NAMES: &[&str] = &[
+pub const BUILTIN_NAMES: &[&str] = &[
     "abs",
     "acos",
     "all",
@@ -154,6 +154,15 @@ impl Builtin {
             Builtin::Fma => "a, b, c",
             Builtin::Hash | Builtin::Rand => "i, …",
         }
+    }
+}
+
+/// What a call of a built-in name looks like.
+pub(in crate::graph) fn builtin_call(name: &str) -> String {
+    match builtin(name) {
+        Some(builtin) => format!("{name}({})", builtin.usage()),
+        None if is_reduction(name) => format!("{name}(i in a..b) e"),
+        None => format!("{name}(x)"),
     }
 }
 
