@@ -107,6 +107,12 @@ pub(super) fn perform(session: &mut Session, input: &str) -> Told {
     }
 }
 
+/// Whether a command ends the session.
+pub(super) fn is_quit(input: &str) -> bool {
+    let name = input.trim().trim_start_matches(':');
+    name == "exit" || find(name).is_some_and(|command| command.name == "quit")
+}
+
 fn find(name: &str) -> Option<&'static Command> {
     let exact = COMMANDS.iter().find(|command| command.name == name);
     let mut like = COMMANDS.iter().filter(|command| !name.is_empty() && command.name.starts_with(name));
