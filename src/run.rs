@@ -9,6 +9,8 @@
 //! - [`kept`] stands before an engine and keeps what it computed;
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
+#[cfg(feature = "jit")]
+mod across;
 pub mod data;
 pub mod job;
 pub mod kept;
@@ -19,10 +21,14 @@ pub mod ledger;
 #[cfg(feature = "jit")]
 pub mod memory;
 #[cfg(feature = "jit")]
+pub mod meter;
+#[cfg(feature = "jit")]
 mod reading;
 pub mod reference;
 #[cfg(feature = "jit")]
 pub mod schedule;
+#[cfg(feature = "jit")]
+mod sets;
 #[cfg(feature = "jit")]
 pub mod slabs;
 #[cfg(feature = "jit")]

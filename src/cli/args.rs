@@ -78,7 +78,7 @@ pub enum Command {
     /// Ingest a row-major stream into tiles; not there yet
     #[command(hide = true)]
     Stream(LaterArgs),
-    /// Serve an editor on stdin and stdout: the language server
+    /// Answer an editor on stdin and stdout: diagnostics, hovers, completion (LSP)
     #[cfg(feature = "lsp")]
     Lsp(LspArgs),
     /// Write a starter script
@@ -131,11 +131,11 @@ pub struct RunOptions {
     #[arg(long)]
     pub stats: bool,
 
-    /// Write what was computed as a JSON object
+    /// Write what was computed as a JSON object; `-` prints it
     #[arg(long, value_name = "PATH")]
     pub stats_json: Option<PathBuf>,
 
-    /// Write a trace of the run for a Chrome trace viewer
+    /// Write a trace of the run for a Chrome trace viewer; `-` prints it
     #[arg(long, value_name = "PATH")]
     pub trace: Option<PathBuf>,
 
@@ -445,16 +445,20 @@ fn about_stage(stage: Stage) -> &'static str {
 /// What no single argument shows: the command that is used wrongly, and how.
 fn misuse(command: &Command) -> Option<(&'static str, String)> {
     match command {
-        Command::Run(args) => unpaired(args).or_else(|| unwritable(&args.out)).map(|why| ("run", why)),
+        Command::Run(args) => {
+            let wrong = unpaired(args).or_else(|| unwritable(&args.out)).or_else(|| twice(&args.script));
+            wrong.map(|why| ("run", why))
+        }
         Command::Check(args) => stdin_twice(&args.files).map(|why| ("check", why)),
         Command::Fmt(args) => stdin_twice(&args.files).map(|why| ("fmt", why)),
         Command::Emit(args) => {
             let wrong =
                 without_tensors(args).or_else(|| without_passes(args)).or_else(|| without_reads(args));
-            wrong.map(|why| ("emit", why))
+            wrong.or_else(|| twice(&args.script)).map(|why| ("emit", why))
         }
-        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) => None,
-        Command::Bench(_) | Command::Tree(_) => None,
+        Command::Plan(args) => twice(&args.script).map(|why| ("plan", why)),
+        Command::Bench(args) => twice(&args.script).map(|why| ("bench", why)),
+        Command::Tree(_) | Command::Graph(_) | Command::Explain(_) => None,
         Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => None,
@@ -475,6 +479,18 @@ fn unwritable(outs: &[PathBuf]) -> Option<String> {
     }
     let again = outs.iter().enumerate().find(|(at, path)| outs[..*at].contains(path));
     again.map(|(_, path)| format!("--out '{}' is given twice", path.display()))
+}
+
+/// A parameter or input that is given two values.
+fn twice(options: &ScriptOptions) -> Option<String> {
+    let again = |list: &[(String, String)]| {
+        let repeated =
+            list.iter().enumerate().find(|(at, (name, _))| list[..*at].iter().any(|(own, _)| own == name));
+        repeated.map(|(_, (name, _))| name.clone())
+    };
+    let given = |option: &str, name: String| format!("--{option} gives '{name}' a value twice");
+    let set = again(&options.settings).map(|name| given("set", name));
+    set.or_else(|| again(&options.bindings).map(|name| given("bind", name)))
 }
 
 fn stdin_twice(files: &[PathBuf]) -> Option<String> {

@@ -141,15 +141,31 @@ fn as_text(reads: &[String], prepared: &[Prepared<'_>], stats: &Stats, times: &T
     let (min, median, count) = (sorted[0], median(&sorted), sorted.len());
     let first: f64 = times.firsts.iter().map(|(_, run)| run).sum();
     let seconds = stats.seconds;
+    let [min, median, compile, plan, first] = [min, median, seconds.compile, seconds.plan, first].map(shown);
     format!(
-        "{heads}  run      min {min:.4} s, median {median:.4} s of {count}\n  compile  {:.4} s, plan {:.4} s, first run {first:.4} s\n",
-        seconds.compile, seconds.plan
+        "{heads}  run      min {min} s, median {median} s of {count}\n  compile  {compile} s, plan {plan} s, first run {first} s\n"
     )
+}
+
+/// Seconds with four places, and with more where those would leave less than three digits.
+fn shown(seconds: f64) -> String {
+    let places = if seconds > 0.0 { (2.0 - seconds.log10().floor()).clamp(4.0, 9.0) as usize } else { 4 };
+    format!("{seconds:.places$}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_times_have_digits() {
+        let check = |seconds: f64, expect: &str| assert_eq!(shown(seconds), expect);
+        check(12.3456789, "12.3457");
+        check(0.0123456, "0.0123");
+        check(0.00123456, "0.00123");
+        check(0.0000123456, "0.0000123");
+        check(0.0, "0.0000");
+    }
 
     #[test]
     fn the_median_is_in_the_middle() {

@@ -133,11 +133,15 @@ fn new_never_overwrites() {
 fn kernels_are_shown_after_each_pass() {
     let folder = Folder::new();
     folder.write("a.itp", "tensor a: f32[y: inf, x: inf] = x / 2 + y\n");
-    for pass in ["lower", "simplify", "split", "jam", "unswitch", "narrow", "order", "sweep"] {
+    for pass in
+        ["lower", "simplify", "split", "jam", "unroll", "dense", "unswitch", "narrow", "order", "sweep"]
+    {
         folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", pass]).ends(0).prints("kernel a(");
     }
     let unknown = folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", "inline"]);
-    unknown.ends(2).tells("possible values: lower, simplify, split, jam, unswitch, narrow, order, sweep");
+    unknown
+        .ends(2)
+        .tells("possible values: lower, simplify, split, jam, unroll, dense, unswitch, narrow, order, sweep");
     let other = folder.itp(&["emit", "a.itp", "--stage", "graph", "--after", "lower"]);
     other.ends(2).tells("--after cannot be used with '--stage graph', which has no passes");
 }
