@@ -90,7 +90,7 @@ pub const COMMANDS: [Command; 19] = [
         about: "the levels that a slice is stored as",
         run: inspect::tree,
     },
-    Command { name: "run", argument: "", about: "write every output", run: run },
+    Command { name: "run", argument: "", about: "write every output", run: outputs },
     Command { name: "load", argument: "FILE", about: "take in the items of a script", run: load },
     Command { name: "save", argument: "FILE", about: "write the session as a script", run: save },
     Command { name: "list", argument: "", about: "the session as a script", run: list },
@@ -105,6 +105,12 @@ pub(super) fn perform(session: &mut Session, input: &str) -> Told {
         Some(command) => (command.run)(session, argument.trim()),
         None => Err(unknown(session, name)),
     }
+}
+
+/// Whether a command ends the session.
+pub(super) fn is_quit(input: &str) -> bool {
+    let name = input.trim().trim_start_matches(':');
+    name == "exit" || find(name).is_some_and(|command| command.name == "quit")
 }
 
 fn find(name: &str) -> Option<&'static Command> {
@@ -319,7 +325,7 @@ fn free(session: &mut Session, argument: &str) -> Told {
     Ok(format!("{} freed", numbers::bytes(before.saturating_sub(bytes(session)))))
 }
 
-fn run(session: &mut Session, _: &str) -> Told {
+fn outputs(session: &mut Session, _: &str) -> Told {
     let outputs = session.engine.program().graph.outputs.len();
     if outputs == 0 {
         return Err(needs(session, "an output", "output \"a.png\" = height[0:512, 0:512]"));

@@ -33,7 +33,7 @@ const KEPT: u64 = 256 << 20;
 pub struct Reply {
     /// Values, tables, pictures.
     pub out: String,
-    /// What went wrong, and what the compiler remarks.
+    /// What went wrong.
     pub told: String,
     /// What comes next.
     pub then: Then,
@@ -127,7 +127,7 @@ impl Session {
 
     /// The answer to one input.
     fn answer(&mut self, input: &str) -> Reply {
-        if is_command(input) && matches!(input.trim(), ":quit" | ":q" | ":exit") {
+        if is_command(input) && commands::is_quit(input) {
             return Reply { then: Then::Quit, ..Reply::default() };
         }
         match self.told(input) {
@@ -150,8 +150,15 @@ impl Session {
         self.define(new)
     }
 
-    /// Takes items in, and tells what changed.
+    /// Takes items in, and tells what changed. A parameter that is declared anew has its own value again.
     pub(super) fn define(&mut self, new: Vec<Piece>) -> Told {
+        let before = self.settings.clone();
+        let names = new.iter().filter_map(|piece| piece.name.as_ref());
+        names.for_each(|name| _ = self.settings.remove(&**name));
+        self.defined(new).inspect_err(|_| self.settings = before)
+    }
+
+    fn defined(&mut self, new: Vec<Piece>) -> Told {
         let replaced = |piece: &Piece| new.iter().any(|new| new.key.is_some() && new.key == piece.key);
         let waiting: Vec<Piece> = self.waiting.iter().filter(|piece| !replaced(piece)).cloned().collect();
         let all = with(self.pieces.clone(), &new);
