@@ -387,6 +387,7 @@ impl KeptRead {
         stats.bytes.peak_planned = self.plan.bytes_peak;
         stats.windows = reused(&self.plan, &stats);
         stats.store = Store { bytes: store.bytes(), reused: there };
+        (control.progress)(stats.elements, stats.elements);
         Ok(stats)
     }
 
