@@ -306,7 +306,7 @@ output \"a.csv\" = a[0:2]
             ran.stderr
         );
     }
-    assert_eq!(folder.read("a.csv"), "2,2\n");
+    assert_eq!(folder.read("a.csv"), "2\n2\n");
 }
 
 #[test]
