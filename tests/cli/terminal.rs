@@ -99,6 +99,9 @@ impl Drop for Terminal {
     }
 }
 
+/// What a line editor sends when it has taken a line; the prompt itself is drawn again at every key.
+const TAKEN: &str = "\x1b[?2004l";
+
 #[test]
 fn a_session_on_a_terminal() {
     let folder = Folder::with("hills.itp", "tensor height: f32[y: inf, x: inf] = y + x / 4\n");
@@ -114,6 +117,7 @@ fn a_session_on_a_terminal() {
     terminal.shows("▀");
     // Ctrl-C ends a computation and not the session; on a line it gives up the line.
     terminal.press("tensor slow: f64[x: inf] = sum(i in 0..100000000) sin(f64(x + i))\r");
+    terminal.shows(TAKEN);
     terminal.shows("> ");
     terminal.press("slow[0:1000]\r");
     std::thread::sleep(Duration::from_secs(2));
@@ -121,6 +125,7 @@ fn a_session_on_a_terminal() {
     terminal.shows("the run was cancelled");
     terminal.shows("> ");
     terminal.press("1 + (2\x03");
+    terminal.shows(TAKEN);
     terminal.shows("> ");
     terminal.press("6 * 7\r");
     terminal.shows("42");
