@@ -46,7 +46,7 @@ fn chosen(count: usize, condition: impl Fn(usize) -> String) -> String {
 fn choices_do_not_multiply() {
     let across = |at: usize| format!("y < {}", 5 * at + 2);
     let along = |at: usize| format!("x < {}", 7 * at + 3);
-    let both = |at: usize| if at % 2 == 0 { across(at) } else { along(at) };
+    let both = |at: usize| if at.is_multiple_of(2) { across(at) } else { along(at) };
     let ways: [&dyn Fn(usize) -> String; 3] = [&across, &along, &both];
     for condition in ways {
         let sizes = [6, 12, 24, 48].map(|count| size(&chosen(count, condition)));

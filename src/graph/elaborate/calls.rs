@@ -125,7 +125,7 @@ impl Elaborator<'_, '_> {
         let ty = Ty::Strong(to.computed());
         let node = match self.body.ty(node) {
             own if own == ty => node,
-            Ty::Strong(Element::F64) if to == Element::F16 => self.to_odd(node, span),
+            Ty::Strong(Element::F64) if to == Element::F16 => self.rounded_to_odd(node, span),
             _ => self.body.cast(node, ty, span),
         };
         if to == Element::F16 { self.body.unary(UnaryFn::RoundF16, node, ty, span) } else { node }
@@ -133,7 +133,7 @@ impl Elaborator<'_, '_> {
 
     /// An f64 as an f32 that rounds to the f16 next to the f64: what lies between two floats goes to the odd one of
     /// them, so that it is never taken for a tie, and the first rounding leaves no trace.
-    fn to_odd(&mut self, wide: NodeId, span: Span) -> NodeId {
+    fn rounded_to_odd(&mut self, wide: NodeId, span: Span) -> NodeId {
         let [float, double, word, truth] =
             [Element::F32, Element::F64, Element::U32, Element::Bool].map(Ty::Strong);
         let body = &mut self.body;
