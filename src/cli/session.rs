@@ -11,9 +11,9 @@ use super::numbers;
 use super::progress::Progress;
 use super::report::Report;
 use super::script::Script;
-use super::values::{Tile, is_stdin};
+use super::values::is_stdin;
 use crate::compile::Program;
-use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, counted, quoted};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
 use crate::engine::{Builder, Engine, Error, Prepared, Sketch};
 use crate::graph::view::View;
 use crate::graph::{Output, TensorKind};
@@ -60,7 +60,6 @@ pub(super) fn open(
     tell_warnings(&name, &engine, report);
     refuse_store(&name, options, report)?;
     check_bindings(&name, engine.program(), script, report)?;
-    check_tile(&name, engine.program(), options, report)?;
     for (input, path) in &script.bindings {
         engine.bind_file(input, path).map_err(|error| failed(&name, error, report))?;
     }
@@ -311,28 +310,6 @@ pub(super) fn check_bindings(
         Some((name, _)) => Err(report.fail(script, unknown_input(name, &inputs))),
         None => Ok(()),
     }
-}
-
-/// `--tile` must not have more sizes than any tensor has dimensions.
-fn check_tile(
-    name: &str,
-    program: &Program,
-    options: &RunOptions,
-    report: &mut Report,
-) -> Result<(), Outcome> {
-    let most = program.graph.tensors.iter().max_by_key(|tensor| tensor.domain.rank());
-    let (Some(Tile(sizes)), Some(most)) = (&options.tile, most) else { return Ok(()) };
-    let rank = most.domain.rank();
-    if sizes.len() <= rank {
-        return Ok(());
-    }
-    let (given, has) = (counted(sizes.len(), "size"), counted(rank, "dimension"));
-    let message =
-        format!("`--tile` has {given}, but {} has {has}, and no tensor has more", quoted(&most.name));
-    Err(report.fail(
-        name,
-        Diagnostic::new(Code::E0314, message).help(format!("give at most {}", counted(rank, "size"))),
-    ))
 }
 
 fn unknown_input(name: &str, inputs: &[&str]) -> Diagnostic {

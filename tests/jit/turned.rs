@@ -96,7 +96,7 @@ fn loops_inside_rows() {
         {
             let expect = if element.bytes() < 4 { "ret" } else { expect };
             let text = reduction(element, steps, offset, "add v9 v12");
-            let buffers = vec![filled(element, 50 * 140 + 140), filled(element, 40)];
+            let buffers = [filled(element, 50 * 140 + 140), filled(element, 40)];
             let runs = [0, 1, 7, 8, 16, 19, 33, 40].map(|n| vec![n, 50]);
             let runs: Vec<(&[i64], &[Vec<u8>])> = runs.iter().map(|args| (&args[..], &buffers[..])).collect();
             check(&text, &runs, expect);
