@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 const MAY_USE: &[(&str, &[&str])] = &[
     ("source", &[]),
     ("seeded", &[]),
+    ("faults", &[]),
+    ("sync", &[]),
     ("diagnostic", &["source"]),
     ("index", &[]),
     ("syntax", &["source", "diagnostic"]),
@@ -19,14 +21,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("loops", &["seeded", "index", "graph", "access"]),
     ("interp", &["index", "graph"]),
     ("jit", &["seeded", "graph", "loops"]),
-    ("io", &["graph"]),
+    ("io", &["faults", "graph"]),
     ("formats", &["index", "graph", "io"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
-    ("tiles", &["index", "access", "plan"]),
+    ("tiles", &["faults", "sync", "index", "access", "plan"]),
     (
         "run",
         &[
             "seeded",
+            "faults",
+            "sync",
             "source",
             "diagnostic",
             "index",
@@ -52,6 +56,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "faults",
             "source",
             "diagnostic",
             "index",

@@ -1,18 +1,18 @@
 //! An output file appears whole or not at all: the bytes go to a file beside it, which takes its name at the end.
 //!
 //! ```text
-//! out/hills.png   <-   out/.hills.png.4711.0.tmp      written, flushed to the disk, renamed
+//! out/hills.png   <-   out/.hills.png.0.tmp      written, flushed to the disk, renamed
 //! ```
 //!
-//! Whatever goes wrong before the rename, the old file is untouched and the new one is removed.
+//! Whatever goes wrong before the rename, the old file is untouched and the new one is removed. A process that is killed
+//! leaves it; it is locked only as long as somebody writes it, so that the next one to write the same file removes it.
 
-use super::error::{Result, fault};
+use super::disk::{self as fs, File};
+use super::error::{Fault, Result, fault};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Files that would be left behind if the process ended now.
@@ -27,6 +27,16 @@ pub fn remove_temporary() {
 /// Takes note that a file beside a target is there no more.
 pub(super) fn forget(path: &Path) {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+}
+
+/// Replaces what `path` holds, or makes it: all of it, or nothing.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let write = || {
+        let mut replace = Replace::create(path)?;
+        replace.file.write_all(bytes)?;
+        replace.commit()
+    };
+    write().map_err(Fault::into_io)
 }
 
 /// A file that is being written and not yet visible under its name.
@@ -109,29 +119,135 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A new file beside `target`, with a name that no other file has.
+/// Names beside a target that are tried after the one that is taken, for files that dead processes left there.
+const LEFT: u64 = 8;
+
+/// A new file beside `target`, with a name that no other file has; those that dead processes left are removed.
 pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().and_then(OsStr::to_str).unwrap_or("output");
     // Names have at most 255 bytes almost everywhere.
     let name: String = name.chars().take(40).collect();
-    loop {
-        let (process, number) = (std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed));
-        let path = folder(target).join(format!(".{name}.{process}.{number}.tmp"));
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
-            // A file that a dead process of the same number left: try the next name.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // The folder is there: some, such as /proc, take no files.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let name = folder(target).display();
-                let message = format!("cannot be written: no file can be made in `{name}`");
-                return Err(fault(message).help("choose another folder"));
-            }
-            file => {
-                let file = file?;
-                TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());
-                return Ok((file, path));
-            }
+    let path = |number: u64| folder(target).join(format!(".{name}.{number}.tmp"));
+    let mut number = 0;
+    let (file, own) = loop {
+        let path = path(number);
+        if let Some(file) = claim(&path)? {
+            break (file, path);
         }
+        number += 1;
+    };
+    TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).insert(own.clone());
+    (number + 1..=number + LEFT).for_each(|number| _ = remove_left(&path(number)));
+    Ok((file, own))
+}
+
+/// Makes a file and locks it for as long as it is open, so that others see that somebody writes it; none if the name is
+/// taken by another who lives.
+fn claim(path: &Path) -> Result<Option<File>> {
+    let made = File::create_new(path).or_else(|error| {
+        let taken = error.kind() == io::ErrorKind::AlreadyExists;
+        if taken && remove_left(path) { File::create_new(path) } else { Err(error) }
+    });
+    match made {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
+        // The folder is there: some, such as /proc, take no files.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = folder(path).display();
+            let message = format!("cannot be written: no file can be made in `{name}`");
+            Err(fault(message).help("choose another folder"))
+        }
+        made => {
+            let file = made?;
+            // Whoever came between took it for a file that was left; without locks nobody does.
+            let own = file.try_lock().unwrap_or(true) && file.is_at(path);
+            Ok(own.then_some(file))
+        }
+    }
+}
+
+/// Removes a file that nobody writes any more, because the process that did has ended; says whether it did.
+fn remove_left(path: &Path) -> bool {
+    let removed = || -> io::Result<bool> {
+        if !fs::symlink_metadata(path)?.is_file() {
+            return Ok(false);
+        }
+        let file = File::open(path)?;
+        // While it is locked here, nobody else removes it, so that the name still means the file that was looked at.
+        let left = file.try_lock()? && file.is_at(path);
+        if left {
+            fs::remove_file(path)?;
+        }
+        Ok(left)
+    };
+    removed().unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// A folder that is gone when the test is over.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let path = std::env::temp_dir().join(format!("itp-replace-{name}-{}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("the temporary folder can be made");
+            Folder(path)
+        }
+
+        fn files(&self) -> Vec<String> {
+            let entries = std::fs::read_dir(&self.0).expect("the folder is there").flatten();
+            let mut names: Vec<String> =
+                entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn writers_of_one_file_do_not_meet() {
+        let folder = Folder::new("two");
+        let target = folder.0.join("a.npy");
+        let [first, second] = [(); 2].map(|()| Replace::create(&target).expect("it can be made"));
+        assert_eq!(folder.files(), [".a.npy.0.tmp", ".a.npy.1.tmp"]);
+        first.handle().and_then(|mut file| Ok(file.write_all(b"first")?)).expect("it can be written");
+        first.commit().expect("it can be named");
+        let third = Replace::create(&target).expect("it can be made");
+        assert_eq!(folder.files(), [".a.npy.0.tmp", ".a.npy.1.tmp", "a.npy"], "the second lives");
+        drop(second);
+        drop(third);
+        assert_eq!(folder.files(), ["a.npy"]);
+        assert_eq!(std::fs::read(&target).expect("it is there"), b"first");
+    }
+
+    #[test]
+    fn what_dead_processes_left_is_removed() {
+        let folder = Folder::new("left");
+        let target = folder.0.join("a.npy");
+        let left = [".a.npy.0.tmp", ".a.npy.3.tmp", ".b.npy.0.tmp", ".a.npy.tmp"];
+        left.iter().for_each(|name| std::fs::write(folder.0.join(name), "half").expect("it can be written"));
+        write_whole(&target, b"whole").expect("it can be written");
+        assert_eq!(folder.files(), [".a.npy.tmp", ".b.npy.0.tmp", "a.npy"]);
+        assert_eq!(std::fs::read(&target).expect("it is there"), b"whole");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_way_is_left_alone() {
+        let folder = Folder::new("link");
+        let (target, mine) = (folder.0.join("a.npy"), folder.0.join("mine"));
+        std::fs::write(&mine, "precious").expect("it can be written");
+        std::os::unix::fs::symlink(&mine, folder.0.join(".a.npy.0.tmp")).expect("links can be made");
+        write_whole(&target, b"whole").expect("it can be written");
+        assert_eq!(folder.files(), [".a.npy.0.tmp", "a.npy", "mine"]);
+        assert_eq!(std::fs::read(&mine).expect("it is there"), b"precious");
     }
 }

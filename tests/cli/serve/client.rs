@@ -113,6 +113,50 @@ pub(super) fn connect(port: u16) -> TcpStream {
     stream
 }
 
+/// A connection that asks again and again, as browsers do; made anew when the server has closed it.
+pub(super) struct Kept {
+    port: u16,
+    stream: TcpStream,
+}
+
+impl Kept {
+    pub(super) fn connect(port: u16) -> Kept {
+        Kept { port, stream: connect(port) }
+    }
+
+    /// With more lines in the head, each ended by CR LF.
+    pub(super) fn get(&mut self, path: &str, more: &str) -> Reply {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{more}\r\n", self.port);
+        let _ = self.stream.write_all(request.as_bytes());
+        let mut reply = self.reply();
+        if reply.status == 0 {
+            // It may have been closed since the last answer.
+            self.stream = connect(self.port);
+            let _ = self.stream.write_all(request.as_bytes());
+            reply = self.reply();
+        }
+        if reply.header("connection") == Some("close") {
+            self.stream = connect(self.port);
+        }
+        reply
+    }
+
+    /// The head, and as many bytes as it says.
+    fn reply(&mut self) -> Reply {
+        let (mut bytes, mut part) = (Vec::new(), [0; 1 << 14]);
+        loop {
+            let read = self.stream.read(&mut part).unwrap_or(0);
+            bytes.extend_from_slice(&part[..read]);
+            let reply = parse(&bytes);
+            let wanted = reply.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            let headed = bytes.windows(4).any(|four| four == b"\r\n\r\n");
+            if read == 0 || headed && (reply.status == 304 || reply.body.len() >= wanted) {
+                return reply;
+            }
+        }
+    }
+}
+
 fn parse(bytes: &[u8]) -> Reply {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or(bytes.len());
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
