@@ -102,7 +102,7 @@ fn scripts() -> Vec<PathBuf> {
 fn slice(name: &str, domain: &Domain) -> String {
     let rank = domain.rank();
     let ranges = domain.dims().iter().enumerate().map(|(at, dim)| {
-        let size = if at + 1 == rank { 75 } else { 19 };
+        let size = if at + 1 == rank { 45 } else { 11 };
         let start = dim.interval.lower().or(dim.interval.upper().map(|upper| upper - size)).unwrap_or(-7);
         let end = dim.interval.upper().map_or(start + size, |upper| (start + size).min(upper));
         format!("{start}:{end}")
@@ -111,13 +111,13 @@ fn slice(name: &str, domain: &Domain) -> String {
 }
 
 /// Reads of more than this many elements, of all tensors, are left out.
-const MOST: u64 = 2_000_000;
+const MOST: u64 = 200_000;
 
 /// Reads everything that a script computes, in every width; gives how many reads were compared.
 fn check(script: &Path) -> u64 {
     let widths = [128, 256, 512].into_iter().filter(|bits| *bits <= Vectors::best().bits());
     let open = |bits: u32| {
-        let builder = Engine::builder().vector_bits(bits).threads(2).tile([24, 40]).store(0);
+        let builder = Engine::builder().vector_bits(bits).threads(2).tile([8, 24]).store(0);
         builder.open(script).unwrap_or_else(|error| panic!("{}: {error}", script.display()))
     };
     let engines: Vec<Engine> = widths.map(open).collect();
@@ -130,7 +130,10 @@ fn check(script: &Path) -> u64 {
     for (name, domain) in tensors.chain(views) {
         let read = slice(&name, &domain);
         if engines[0].plan(&read).is_ok_and(|plan| plan.elements <= MOST) {
-            compared += u64::from(agree(&engines, &read));
+            for at_start in [false, true] {
+                AT_START.store(at_start, Ordering::Relaxed);
+                compared += u64::from(agree(&engines, &read));
+            }
         }
     }
     compared
@@ -156,11 +159,7 @@ fn agree(engines: &[Engine], read: &str) -> bool {
 
 #[test]
 fn nothing_beside_a_tile_is_touched() {
-    let mut compared = 0;
-    for at_start in [false, true] {
-        AT_START.store(at_start, Ordering::Relaxed);
-        compared += scripts().iter().map(|script| check(script)).sum::<u64>();
-    }
+    let compared = scripts().iter().map(|script| check(script)).sum::<u64>();
     println!("{compared} reads on {} pieces of guarded memory", COUNT.load(Ordering::Relaxed));
     assert!(compared > 100, "{compared}");
 }

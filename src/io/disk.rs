@@ -6,8 +6,8 @@
 //! ```
 
 use crate::faults::{Place, strikes};
-pub use std::fs::{Metadata, Permissions, ReadDir};
 use std::fs::{self, OpenOptions, TryLockError};
+pub use std::fs::{Metadata, Permissions, ReadDir};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 

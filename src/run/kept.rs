@@ -357,7 +357,10 @@ impl Planned for KeptRead {
 
 fn room(bytes: u64) -> Result<Vec<u8>> {
     let mut data = Vec::new();
-    match usize::try_from(bytes).ok().filter(|bytes| data.try_reserve_exact(*bytes).is_ok() && !faults::strikes(faults::Place::Memory)) {
+    match usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| data.try_reserve_exact(*bytes).is_ok() && !faults::strikes(faults::Place::Memory))
+    {
         Some(bytes) => data.resize(bytes, 0),
         None => return Diagnostic::new(Code::E1005, format!("{bytes} bytes cannot be allocated")).err(),
     }

@@ -35,7 +35,8 @@ fn every_call_of_the_disk_may_fail() {
     let whole = outputs(&folder);
     let mut failed = 0;
     for then in ["", "+"] {
-        for at in (1..).step_by(if then.is_empty() { 1 } else { 3 }) {
+        // Every call is tried inside one process (tests/faults); here some of them.
+        for at in (1..).step_by(if then.is_empty() { 3 } else { 11 }) {
             ["soft.npy", "soft.png"].iter().for_each(|name| folder.write(name, "old"));
             let run = folder.command(&args).env("ITP_FAULT", format!("disk:{at}{then}")).output();
             let ran = Ran::new(&args, run.expect("the binary runs"));
@@ -44,7 +45,7 @@ fn every_call_of_the_disk_may_fail() {
             assert!(found.iter().zip(&whole).all(sound), "half a file at call {at}{then}");
             if ran.code == Some(0) {
                 assert!(found == whole, "call {at}{then}");
-                if at > 200 {
+                if at > 120 {
                     break;
                 }
             } else {
@@ -54,7 +55,7 @@ fn every_call_of_the_disk_may_fail() {
         }
     }
     println!("{failed} runs that failed");
-    assert!(failed > 60, "{failed}");
+    assert!(failed > 20, "{failed}");
     folder.itp(&args).ends(0);
     assert_eq!(folder.files(), ["a.itp", "photo.raw", "s.json", "soft.npy", "soft.png"], "nothing is left");
 }
@@ -99,7 +100,7 @@ fn without_memory_there_is_a_message_and_no_signal() {
     let folder = Folder::with("a.itp", script);
     folder.write("b.npy", "old");
     let mut codes = std::collections::BTreeMap::new();
-    for megabytes in (32..=480).step_by(32).chain([64, 256, 300, 310, 330, 340]) {
+    for megabytes in (32..=480).step_by(64).chain([256, 280, 290, 300, 310, 2048]) {
         let (ran, signal) = with_room(&folder, megabytes, &["run", "a.itp"]);
         // Below some room the system cannot even load the binary.
         if megabytes >= 128 {
@@ -114,6 +115,8 @@ fn without_memory_there_is_a_message_and_no_signal() {
         *codes.entry(ran.code).or_insert(0) += 1;
     }
     println!("{codes:?}");
+    assert!(codes.contains_key(&Some(0)) && codes.contains_key(&Some(1)), "{codes:?}");
+    folder.write("b.npy", "old");
     let (ran, _) = with_room(&folder, 256, &["run", "a.itp"]);
     ran.ends(1).tells("error[E1005]: no thread with a stack of 256 MiB can be started");
 }
@@ -142,7 +145,9 @@ const ROUNDS: usize = 100;
 #[test]
 fn killed_at_any_moment_outputs_are_old_or_new() {
     let script = |gain: u32| {
-        format!("tensor a: f32[y: inf, x: inf] = {gain} * x + y\noutput \"a.npy\" = a[0:500, 0:500]\noutput \"b.raw\" = a[0:400, 0:600]\n")
+        format!(
+            "tensor a: f32[y: inf, x: inf] = {gain} * x + y\noutput \"a.npy\" = a[0:500, 0:500]\noutput \"b.raw\" = a[0:400, 0:600]\n"
+        )
     };
     let folder = Folder::new();
     let names = ["a.npy", "b.raw"];
@@ -206,7 +211,12 @@ fn interrupted_at_any_moment_it_says_so_and_leaves_nothing() {
     for round in 0..20 {
         let args = ["run", "b.itp", "--threads", "2", "--tile", "64,64"];
         let mut child = folder.command(&args).spawn().expect("the binary runs");
-        std::thread::sleep(Duration::from_millis(random(&mut state, 400)));
+        // Half of them when it computes, however long it takes to come to that.
+        let start = Instant::now();
+        while round % 4 < 2 && left(&folder).is_empty() && start.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        std::thread::sleep(Duration::from_millis(random(&mut state, 200)));
         let signal = if round % 2 == 0 { "-INT" } else { "-TERM" };
         Command::new("kill").args([signal, &child.id().to_string()]).status().expect("kill runs");
         let (mut told, ended) = (String::new(), child.wait().expect("it ends"));

@@ -1,5 +1,6 @@
 //! Many readers and writers on one engine: every read sees all of the last write, and none of it mixes with others.
 
+use crate::turn;
 use itp::Engine;
 use ndarray::Array2;
 use std::sync::RwLock;
@@ -14,8 +15,11 @@ const SCRIPT: &str = "
 
 #[test]
 fn readers_see_whole_writes() {
-    let (engine, end) =
-        (RwLock::new(Engine::builder().threads(2).compile(SCRIPT).unwrap()), Instant::now() + Duration::from_secs(2));
+    let _turn = turn();
+    let (engine, end) = (
+        RwLock::new(Engine::builder().threads(2).compile(SCRIPT).unwrap()),
+        Instant::now() + Duration::from_secs(2),
+    );
     // What was written last, known to whoever holds the lock.
     let (written, reads) = (AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -28,9 +32,11 @@ fn readers_see_whole_writes() {
                     }
                     let engine = engine.read().unwrap();
                     let value = written.load(Ordering::SeqCst) as f32;
-                    let (name, expect) = if turn % 2 == 0 { ("b", 9.0 * value) } else { ("c", 9.0 * value + 100.0) };
+                    let (name, expect) =
+                        if turn % 2 == 0 { ("b", 9.0 * value) } else { ("c", 9.0 * value + 100.0) };
                     let at = 7 * reader + turn % 40;
-                    let found = engine.read::<f32>(&format!("{name}[{at}:{}, {at}:{}]", at + 30, at + 60)).unwrap();
+                    let found =
+                        engine.read::<f32>(&format!("{name}[{at}:{}, {at}:{}]", at + 30, at + 60)).unwrap();
                     assert!(found.iter().all(|found| *found == expect), "{name} is not {expect} everywhere");
                     reads.fetch_add(1, Ordering::Relaxed);
                 }

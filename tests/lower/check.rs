@@ -2,9 +2,9 @@
 
 use crate::buffers::{Guarded, Side};
 use crate::host::Hashes;
-use crate::{machine, scan};
 use crate::regions::{regions, regions_of};
 use crate::shapes::{SHAPES, Shape, shaped};
+use crate::{machine, scan};
 use itp::access::footprint::{footprint, view_footprint, windows};
 use itp::compile::Program;
 use itp::graph::body::TensorId;
@@ -159,7 +159,8 @@ impl<'p> Checker<'p> {
     fn modules(&mut self, lowered: &Lowered) -> Option<Vec<Module>> {
         let widths = [Vectors::V128, Vectors::V256, Vectors::V512];
         let widths = widths.into_iter().filter(|vectors| *vectors <= Vectors::best());
-        let modules = verify(&lowered.kernel).and_then(|()| widths.map(|width| checked(lowered, width)).collect());
+        let modules =
+            verify(&lowered.kernel).and_then(|()| widths.map(|width| checked(lowered, width)).collect());
         modules.map_err(|error| self.failures.push(format!("{error}\n{}", lowered.kernel))).ok()
     }
 

@@ -99,7 +99,13 @@ pub(super) fn get(port: u16, path: &str, more: &str) -> Reply {
 
 /// Sends these very bytes, and reads until the server closes.
 pub(super) fn send(port: u16, request: &str) -> Reply {
+    send_and_wait(port, request, Duration::from_secs(60))
+}
+
+/// The same, waiting so long for every part of the answer.
+pub(super) fn send_and_wait(port: u16, request: &str, wait: Duration) -> Reply {
     let mut stream = connect(port);
+    stream.set_read_timeout(Some(wait)).expect("sockets have timeouts");
     let mut bytes = Vec::new();
     // A server that refuses early may close or reset; what came before counts.
     let _ = stream.write_all(request.as_bytes());

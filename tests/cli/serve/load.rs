@@ -1,7 +1,7 @@
 //! Many connections for some seconds, slow clients and nonsense among them: only answers that are meant, memory that stays,
 //! and a page that lives. Everyday: four seconds. `ITP_LONG=1`: three minutes.
 
-use super::client::{Kept, Serving, connect, get, send};
+use super::client::{Kept, Serving, connect, get, send_and_wait};
 use super::started;
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +35,8 @@ fn many_clients_get_only_answers_that_are_meant() {
     let (port, end) = (serving.port, Instant::now() + lasts());
     let (mut counts, mut nonsense) = (Counts::new(), Counts::new());
     let early = std::thread::scope(|scope| {
-        let clients: Vec<_> = (0..CONNECTIONS).map(|number| scope.spawn(move || ask(port, number, end))).collect();
+        let clients: Vec<_> =
+            (0..CONNECTIONS).map(|number| scope.spawn(move || ask(port, number, end))).collect();
         (0..SLOW).for_each(|number| _ = scope.spawn(move || dawdle(port, number, end)));
         let bad: Vec<_> = (0..4).map(|seed| scope.spawn(move || babble(port, seed, end))).collect();
         let page = scope.spawn(move || look_at_the_page(port, end));
@@ -79,7 +80,11 @@ fn ask(port: u16, number: i64, end: Instant) -> Counts {
             6 => "/tiles/ramp/0/0/0.png".to_owned(),
             _ => "/".to_owned(),
         };
-        let more = if turn % 8 == 6 && !tag.is_empty() { format!("If-None-Match: {tag}\r\n") } else { String::new() };
+        let more = if turn % 8 == 6 && !tag.is_empty() {
+            format!("If-None-Match: {tag}\r\n")
+        } else {
+            String::new()
+        };
         let reply = kept.get(&path, &more);
         if let Some(given) = reply.header("etag").filter(|_| turn % 8 == 6) {
             tag = given.to_owned();
@@ -91,7 +96,8 @@ fn ask(port: u16, number: i64, end: Instant) -> Counts {
 
 /// Asks or reads byte by byte.
 fn dawdle(port: u16, number: usize, end: Instant) {
-    let request = format!("GET /slice.npy?read=ramp[0:1500,0:1500] HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+    let request =
+        format!("GET /slice.npy?read=ramp[0:1500,0:1500] HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
     let mut stream = connect(port);
     let mut written = if number.is_multiple_of(2) { request.len() } else { 0 };
     let _ = stream.write_all(&request.as_bytes()[..written]);
@@ -113,7 +119,7 @@ fn babble(port: u16, seed: u64, end: Instant) -> Counts {
     while Instant::now() < end {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         let (request, refused) = nonsense(port, state >> 33);
-        let reply = send(port, &request);
+        let reply = send_and_wait(port, &request, Duration::from_secs(2));
         assert!(!refused || matches!(reply.status, 403 | 503), "{request:?}: {}", reply.head);
         *counts.entry(reply.status).or_default() += 1;
     }
@@ -132,7 +138,13 @@ fn nonsense(port: u16, number: u64) -> (String, bool) {
         4 => other(format!("Host: {here}\r\nSec-Fetch-Site: cross-site\r\n")),
         5 => (format!("GET {} HTTP/1.1\r\n\r\n", "/".repeat(number as usize % 5000)), false),
         6 => (format!("POST / HTTP/1.1\r\nHost: {here}\r\nContent-Length: 99999999999\r\n\r\nx"), false),
-        7 => (format!("GET / HTTP/1.1\r\nHost: {here}\r\n{}\r\n", "a: b\r\n".repeat(number as usize % 300)), false),
+        7 => (
+            format!(
+                "GET / HTTP/1.1\r\nHost: {here}\r\n{}\r\n",
+                "a: b\r\n".repeat(100 + number as usize % 300)
+            ),
+            false,
+        ),
         8 => (format!("GET /%{number:x} HTTP/9.9\r\n\r\n"), false),
         _ => (number.to_string().repeat(number as usize % 99), false),
     }
