@@ -114,7 +114,10 @@ impl Editor {
             let message = self.messages.recv_timeout(PATIENCE).expect("marks in time");
             let params = &message["params"];
             let current = self.versions.get(&uri).is_none_or(|version| params["version"] == *version);
-            if message["method"] == "textDocument/publishDiagnostics" && params["uri"] == uri.as_str() && current {
+            if message["method"] == "textDocument/publishDiagnostics"
+                && params["uri"] == uri.as_str()
+                && current
+            {
                 return params["diagnostics"].clone();
             }
         }

@@ -291,9 +291,9 @@ impl Bytes {
         self.general(&[0x01], by, Rm::Memory(to), 0);
     }
 
-    pub(super) fn align_down(&mut self, to: Gpr, to_multiple_of: i32) {
+    pub(super) fn and(&mut self, to: Gpr, bits: i32) {
         self.general(&[0x81], Gpr(4), Rm::General(to), 4);
-        self.push(&(-to_multiple_of).to_le_bytes());
+        self.push(&bits.to_le_bytes());
     }
 
     pub(super) fn subtract(&mut self, to: Gpr, from: Gpr) {
