@@ -1,6 +1,6 @@
 //! Holds the index core against recorded answers of TensorStore, torch, numpy and tinygrad.
 //!
-//! Each line of a data file is one case. All cases run; then every failure is printed with its id and what differs.
+//! Each line of a data file, or each of its `cases`, is one case. All cases run; then every failure is printed with its id and what differs.
 //! `ITP_CONFORMANCE_DIR` names another folder with files of the same names; tests/conformance/README.md tells their origin.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)] // helpers of a test: a panic is its failure
@@ -9,6 +9,8 @@
 mod indexspace;
 #[path = "conformance/numpy.rs"]
 mod numpy;
+#[path = "conformance/stream.rs"]
+mod stream;
 #[path = "conformance/views.rs"]
 mod views;
 
@@ -52,6 +54,23 @@ fn run(file: &str, check: fn(&Value) -> Outcome) {
     assert!(failures.is_empty(), "{} of {file} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
+/// The same for a file that is one object with `cases`.
+fn run_cases(file: &str, check: fn(&Value) -> Outcome) {
+    let path = folder().join(file);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let data: Value = serde_json::from_str(&text).unwrap();
+    let cases = data["cases"].as_array().unwrap();
+    let failures = cases.iter().enumerate().filter_map(|(at, case)| match check(case) {
+        Outcome::Passed => None,
+        Outcome::Failed(why) => Some(format!("case {at} {}: {why}", case["name"])),
+    });
+    let failures: Vec<String> = failures.collect();
+    let (ran, passed) = (cases.len(), cases.len() - failures.len());
+    report(file, &BTreeMap::from([("cases".to_owned(), Tally { ran, passed })]));
+    assert!(!cases.is_empty(), "{} has no cases", path.display());
+    assert!(failures.is_empty(), "{} of {file} failed:\n{}", failures.len(), failures.join("\n"));
+}
+
 fn report(file: &str, families: &BTreeMap<String, Tally>) {
     for (family, Tally { ran, passed }) in families {
         println!("{file:<18} {family:<14} ran {ran:>4}  passed {passed:>4}  left out    0");
@@ -79,4 +98,14 @@ fn index_space_like_tensorstore() {
 #[test]
 fn views_like_torch_and_numpy() {
     run("views.jsonl", views::check);
+}
+
+#[test]
+fn tiles_of_streams_as_counted_one_by_one() {
+    run_cases("stream_tiles.json", stream::check_tiles);
+}
+
+#[test]
+fn appends_of_any_size_as_counted_one_by_one() {
+    run_cases("stream_append.json", stream::check_append);
 }
