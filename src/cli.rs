@@ -27,6 +27,11 @@ mod progress;
 mod report;
 mod run;
 mod script;
+mod source;
+#[cfg(feature = "zarr")]
+mod store;
+mod stream;
+mod stream_args;
 mod session;
 mod table;
 pub mod values;
@@ -91,7 +96,9 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Bench(args) => bench::bench(args, report),
         Command::Repl(_) => later("repl", report),
         Command::Serve(_) => later("serve", report),
-        Command::Stream(_) => later("stream", report),
+        #[cfg(feature = "zarr")]
+        Command::Store(args) => store::store(args, report),
+        Command::Stream(args) => stream::stream(args, report),
         Command::New(args) => new::new(args, report),
         Command::Completions { shell } => report.print(&args::completions(*shell)),
     }

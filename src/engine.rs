@@ -17,19 +17,27 @@
 //! - an [`Error`] prints as the command line would print it.
 
 mod builder;
+#[cfg(feature = "zarr")]
+mod chunked;
 mod data;
+#[cfg(feature = "zarr")]
+mod disk;
 mod element;
 mod error;
 pub(crate) mod files;
+mod growing;
 mod host;
 mod inputs;
 mod limit;
 mod output;
 mod prepared;
 mod read;
+mod streams;
 mod write;
 
 pub use builder::Builder;
+#[cfg(feature = "zarr")]
+pub use disk::{DiskStore, Trouble};
 pub use element::{Elem, F16};
 pub use error::{Error, Result};
 pub use prepared::{Cancel, Prepared, Sketch};
@@ -38,7 +46,7 @@ use crate::compile::Program;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::graph::body::TensorId;
-use crate::io::Array;
+use crate::run::inputs::InputData;
 use crate::run::job::{Backend, Limits, Trace, World};
 use crate::run::kept::Kept;
 use crate::source::Sources;
@@ -46,6 +54,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use streams::StreamInput;
 
 /// A compiled script with its data. It can be shared between threads: reading takes `&self`.
 pub struct Engine {
@@ -62,7 +71,9 @@ pub struct Engine {
     world: World,
     /// Files that take the place of what the script names.
     files: BTreeMap<TensorId, PathBuf>,
-    loaded: Mutex<BTreeMap<TensorId, Arc<Array>>>,
+    loaded: Mutex<BTreeMap<TensorId, InputData>>,
+    /// Inputs that arrive while outputs are written.
+    streams: BTreeMap<TensorId, Arc<StreamInput>>,
     cancel: Cancel,
     progress: Option<Arc<Progress>>,
     trace: Option<Arc<Trace>>,

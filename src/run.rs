@@ -9,6 +9,7 @@
 //! - [`kept`] stands before an engine and keeps what it computed;
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
+pub mod inputs;
 pub mod job;
 pub mod kept;
 #[cfg(feature = "jit")]

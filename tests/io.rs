@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, missing_docs)] // helpers of a test: a panic is its failure
 
+#[cfg(feature = "zarr")]
+#[path = "io/zarr.rs"]
+mod zarr;
+
 use itp::graph::types::Element;
 use itp::graph::{FileKind, OutputOptions};
 use itp::io::{Array, Expect, IoError, Writer, describe, read};
@@ -545,11 +549,6 @@ fn outputs_that_cannot_be_written() {
             .map_err(|error| IoError { message: error.message.replace(&missing, "missing"), ..error }),
         "cannot be written: there is no folder `missing`",
         Some(&format!("create `{missing}` first")),
-    );
-    check_error(
-        attempt("a.zarr"),
-        "cannot be written: zarr arrays are not supported yet",
-        Some("write a `.npy` file"),
     );
     fs::write(folder.path("locked.npy"), "old").unwrap();
     let mut permissions = fs::metadata(folder.path("locked.npy")).unwrap().permissions();

@@ -5,6 +5,9 @@
 //! itp run hills.itp --out x.npy       an error and exit code 2: there is no `--read` to go with it
 //! ```
 
+#[cfg(feature = "zarr")]
+pub use super::store::StoreArgs;
+pub use super::stream_args::StreamArgs;
 use super::values::{self, FILE_ENDINGS, PictureKind, Tile};
 use crate::compile::Stage;
 use crate::diagnostic::Code;
@@ -74,9 +77,11 @@ pub enum Command {
     /// Pan and zoom in a browser; not there yet
     #[command(hide = true)]
     Serve(LaterArgs),
-    /// Ingest a row-major stream into tiles; not there yet
-    #[command(hide = true)]
-    Stream(LaterArgs),
+    /// List, check or shrink tiles that were kept on the disk
+    #[cfg(feature = "zarr")]
+    Store(StoreArgs),
+    /// Cut a row-major stream into tiles as it comes
+    Stream(StreamArgs),
     /// Write a starter script
     New(NewArgs),
     /// Print shell completions
@@ -388,6 +393,8 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
             wrong.map(|why| ("emit", why))
         }
         Command::Plan(_) | Command::Graph(_) | Command::Explain(_) | Command::Bench(_) => None,
+        #[cfg(feature = "zarr")]
+        Command::Store(_) => None,
         Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
         Command::New(_) | Command::Completions { .. } => None,
     }

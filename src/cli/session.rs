@@ -11,6 +11,7 @@ use super::numbers;
 use super::progress::Progress;
 use super::report::Report;
 use super::script::Script;
+use super::source::Source;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
 use crate::engine::{Builder, Engine, Error, Prepared, Sketch};
@@ -56,14 +57,23 @@ pub(super) fn open(
     tell_warnings(&name, &engine, report);
     refuse_store(&name, options, report)?;
     check_bindings(&name, engine.program(), script, report)?;
-    for (input, path) in &script.bindings {
+    let streams = engine.stream_inputs();
+    let stop = if streams.is_empty() { engine.cancel().flag() } else { Arc::new(AtomicBool::new(false)) };
+    for (input, path) in
+        script.bindings.iter().filter(|(input, _)| !streams.iter().any(|name| **name == **input))
+    {
         engine.bind_file(input, path).map_err(|error| failed(&name, error, report))?;
+    }
+    for input in streams {
+        let path = script.bindings.iter().find(|(name, _)| **name == *input).map(|(_, path)| Path::new(path));
+        let source = Source::open(path, None, report)?.stopping(stop.clone());
+        engine.bind_stream(&input, source).map_err(|error| failed(&name, error, report))?;
     }
     let progress = Arc::new(Progress::new(report.is_quiet()));
     engine.on_progress(progress.listener());
     let trace = options.trace.as_ref().map(|_| Arc::new(Trace::new(move || micros(start))));
     trace.iter().for_each(|trace| engine.record(trace.clone()));
-    cancel_on_signals(&engine, &name, report)?;
+    stop_on_signals(stop, &name, report)?;
     Ok(Session { name, engine, progress, trace, start })
 }
 
@@ -112,9 +122,9 @@ fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result
     Err(report.fail(name, Diagnostic::new(Code::E0903, message).help("leave out `--store`")))
 }
 
-/// Ctrl-C and a polite end ask the engine to stop; a second Ctrl-C ends the process at once, without half a file.
-fn cancel_on_signals(engine: &Engine, name: &str, report: &mut Report) -> Result<(), Outcome> {
-    let (flag, again) = (engine.cancel().flag(), Arc::new(AtomicBool::new(false)));
+/// Ctrl-C and a polite end set the flag; a second Ctrl-C ends the process at once, without half a file.
+pub(super) fn stop_on_signals(flag: Arc<AtomicBool>, name: &str, report: &mut Report) -> Result<(), Outcome> {
+    let again = Arc::new(AtomicBool::new(false));
     let registered = signal_hook::flag::register(SIGINT, flag.clone())
         .and_then(|_| signal_hook::flag::register(SIGINT, again.clone()))
         .and_then(|_| signal_hook::flag::register(SIGTERM, flag));

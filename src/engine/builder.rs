@@ -165,6 +165,7 @@ impl Builder {
             world: World::default(),
             files: BTreeMap::new(),
             loaded: Mutex::default(),
+            streams: BTreeMap::new(),
             cancel: Cancel::default(),
             progress: None,
             trace: None,

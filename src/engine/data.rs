@@ -5,10 +5,13 @@
 //! ```
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+#[cfg(feature = "zarr")]
+use crate::graph::FileKind;
 use crate::graph::body::{Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
-use crate::io::{self, Array, Expect};
+use crate::io::{self, Array, Expect, IoError};
+use crate::run::inputs::InputData;
 use crate::run::job::array_type;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -55,17 +58,24 @@ pub(super) fn calls(graph: &Graph, base: TensorId, function: &str) -> bool {
     needed(graph, base).iter().any(called)
 }
 
-/// Reads the file of an input.
-pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Arc<Array>> {
+/// Reads the file of an input; a zarr array is only opened.
+pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<InputData> {
     let shape = shape(tensor)?;
     let expect = Expect { element: tensor.element, shape: &shape };
-    let array = io::read(path, &expect).map_err(|error| {
-        let message = format!("input {}: {}", quoted(&tensor.name), error.message);
-        let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
-        let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
-        Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
-    })?;
-    Ok(Arc::new(array))
+    #[cfg(feature = "zarr")]
+    if FileKind::of(&path.to_string_lossy()) == Some(FileKind::Zarr) {
+        return super::chunked::open(tensor, path, &expect);
+    }
+    let array = io::read(path, &expect).map_err(|error| unread(tensor, error))?;
+    Ok(InputData::Whole(Arc::new(array)))
+}
+
+/// The error for an input whose file is wrong.
+pub(super) fn unread(tensor: &Tensor, error: IoError) -> Box<Diagnostic> {
+    let message = format!("input {}: {}", quoted(&tensor.name), error.message);
+    let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
+    let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
+    Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
 }
 
 /// An error unless the host's array is what the input declares.
@@ -85,7 +95,7 @@ pub(super) fn fits(tensor: &Tensor, array: &Array) -> Result<()> {
     .err()
 }
 
-fn declared(tensor: &Tensor) -> String {
+pub(super) fn declared(tensor: &Tensor) -> String {
     format!("declared as `{}{}`", tensor.element, tensor.domain)
 }
 
@@ -121,7 +131,10 @@ pub(super) fn unregistered(tensor: &Tensor, function: &str) -> Box<Diagnostic> {
 
 /// The error for an input whose elements would arrive while the script runs.
 pub(super) fn streamed(tensor: &Tensor) -> Box<Diagnostic> {
-    let message = format!("input {} is a stream, and streams are not available yet", quoted(&tensor.name));
-    let diagnostic = Diagnostic::new(Code::E0903, message).at(tensor.span, declared(tensor));
-    Box::new(diagnostic.help(format!("bind a file instead: `--bind {}=path`", tensor.name)))
+    let message = format!("input {} is a stream, and nothing streams into it", quoted(&tensor.name));
+    let diagnostic = Diagnostic::new(Code::E1001, message).at(tensor.span, declared(tensor));
+    Box::new(
+        diagnostic
+            .help("use `itp run`, which takes it from standard input, or bind a reader through the library"),
+    )
 }

@@ -8,6 +8,7 @@ use crate::diagnostic::{Code, Diagnostic, any_of, closest, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::{InputSource, Tensor, TensorKind};
 use crate::io::Array;
+use crate::run::inputs::InputData;
 use crate::run::job::World;
 use ndarray::{ArrayBase, Data, Dimension};
 use std::path::{Path, PathBuf};
@@ -38,7 +39,7 @@ impl Engine {
         let id = self.input(input)?;
         fits(self.program.graph.tensor(id), &array).map_err(|diagnostic| self.error(diagnostic))?;
         self.files.remove(&id);
-        self.world.inputs.insert(id, Arc::new(array));
+        self.world.inputs.insert(id, InputData::Whole(Arc::new(array)));
         self.changed(|graph, base| needed(graph, base).contains(&id));
         Ok(())
     }
@@ -53,7 +54,7 @@ impl Engine {
         Ok(())
     }
 
-    fn input(&self, name: &str) -> Result<TensorId> {
+    pub(super) fn input(&self, name: &str) -> Result<TensorId> {
         let is_input = |tensor: &Tensor| matches!(tensor.kind, TensorKind::Input(_));
         let graph = &self.program.graph;
         let found = graph.iter().find(|(_, tensor)| is_input(tensor) && &*tensor.name == name);
@@ -86,7 +87,7 @@ impl Engine {
         Ok(Arc::new(world))
     }
 
-    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<Arc<Array>> {
+    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<InputData> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(array) = loaded.get(&id) {
             return Ok(array.clone());
@@ -97,9 +98,9 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let array = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
-        loaded.insert(id, array.clone());
-        Ok(array)
+        let data = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
+        loaded.insert(id, data.clone());
+        Ok(data)
     }
 }
 

@@ -21,7 +21,9 @@ static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// Removes every file that is not complete; only for a process that is about to end without finishing.
 pub fn remove_temporary() {
     let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    temporary.iter().for_each(|path| _ = fs::remove_file(path));
+    for path in temporary.iter() {
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+    }
 }
 
 /// Takes note that a file beside a target is there no more.
@@ -80,6 +82,67 @@ impl Drop for Replace {
             let _ = fs::remove_file(temporary);
             forget(temporary);
         }
+    }
+}
+
+/// A folder that is being filled and not yet visible under its name.
+#[derive(Debug)]
+pub(super) struct ReplaceFolder {
+    target: PathBuf,
+    temporary: PathBuf,
+}
+
+impl ReplaceFolder {
+    /// Checks that `path` can be written, and makes the folder beside it; only a zarr array or nothing is replaced.
+    pub(super) fn create(path: &Path) -> Result<ReplaceFolder> {
+        if path.is_dir() {
+            let empty = fs::read_dir(path)?.next().is_none();
+            if !empty && !path.join("zarr.json").is_file() {
+                return Err(fault("is a folder that is no zarr array, so it is not replaced"));
+            }
+        } else {
+            resolve(path)?;
+            if path.exists() {
+                return Err(fault("is a file, so no zarr array can be written there").help("remove it first"));
+            }
+        }
+        let (file, temporary) = beside(path)?;
+        drop(file);
+        fs::remove_file(&temporary)?;
+        fs::create_dir(&temporary)?;
+        Ok(ReplaceFolder { target: path.to_owned(), temporary })
+    }
+
+    /// Where it is until it has its name.
+    pub(super) fn folder(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the folder its name; what had it before goes away.
+    pub(super) fn commit(self) -> Result<()> {
+        if self.target.exists() {
+            let (file, old) = beside(&self.target)?;
+            drop(file);
+            fs::remove_file(&old)?;
+            fs::rename(&self.target, &old)?;
+            if let Err(error) = fs::rename(&self.temporary, &self.target) {
+                let _ = fs::rename(&old, &self.target);
+                forget(&old);
+                return Err(error.into());
+            }
+            fs::remove_dir_all(&old)?;
+            forget(&old);
+        } else {
+            fs::rename(&self.temporary, &self.target)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ReplaceFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.temporary);
+        forget(&self.temporary);
     }
 }
 

@@ -7,7 +7,8 @@
 //!
 //! A result that fits is one piece, and one that goes to memory always is.
 
-use super::job::{Control, Job, Planned, Sink};
+use super::inputs::{loaded_bytes, resident_bytes};
+use super::job::{Control, Job, Planned, Sink, World};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Place, copy};
 use super::slabs::Cutting;
@@ -71,7 +72,7 @@ impl Planned for Reading {
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let (spare, world) = (&self.common.spare, &*self.job.world);
         let scene = Scene { kernels, spare, world, vars: &vars, control, limits, ledger: &ledger };
-        let inputs = summary::inputs(&self.division);
+        let inputs = resident_bytes(world, &self.division);
         ledger.hold(inputs);
         let memory = sink.memory();
         let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
@@ -106,6 +107,11 @@ enum Pieces {
     Steps(Slot),
 }
 
+/// Bytes of inputs: of all that are in memory for the whole read, and of what is brought there for a piece of it.
+fn input_bytes(world: &World, whole: &Division, piece: &Division) -> u64 {
+    resident_bytes(world, whole).saturating_add(loaded_bytes(world, piece))
+}
+
 /// Bytes of one step.
 fn step_bytes(slot: &Slot, element: u64) -> u64 {
     volume(&slot.region[1..]).min(u64::MAX.into()) as u64 * element
@@ -127,20 +133,24 @@ impl Reading {
             Some(slot) => Pieces::Steps(slot),
             None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
         };
-        let threads = job.limits.threads;
+        let (threads, world) = (job.limits.threads, &job.world);
         let plan = match &pieces {
             Pieces::One => {
-                summary::plan(&division, &division, division.tiles(), peak(&division, threads), bytes)
+                let inputs = input_bytes(world, &division, &division);
+                let held = peak(&division, threads);
+                summary::plan(&division, &division, division.tiles(), held, (bytes, inputs))
             }
             Pieces::Steps(slot) => {
-                let held = peak(&division, threads);
-                summary::plan(&division, &division, division.tiles(), held, 2 * step_bytes(slot, element))
+                let (held, inputs) = (peak(&division, threads), input_bytes(world, &division, &division));
+                let output = 2 * step_bytes(slot, element);
+                summary::plan(&division, &division, division.tiles(), held, (output, inputs))
             }
             Pieces::Slabs(cutting) => {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
                 let (held, tiles) = (peak(&first, threads), cutting.total(first.tiles(), last.tiles()));
-                summary::plan(&division, &first, tiles, held, cutting.largest())
+                let inputs = input_bytes(world, &division, &first).max(input_bytes(world, &division, &last));
+                summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }
         };
         Ok(Reading { common, job, asked, division, pieces, plan, bytes })
@@ -158,7 +168,7 @@ impl Reading {
             Pieces::Slabs(_) | Pieces::Steps(_) => {}
         }
         let held = peak(&self.division, self.job.limits.threads);
-        let inputs = summary::inputs(&self.division);
+        let inputs = input_bytes(&self.job.world, &self.division, &self.division);
         (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
     }
 

@@ -13,10 +13,16 @@ use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The numbers of a plan: `slab` is the first of several pieces or all of it, `output` the bytes of that piece.
-pub fn plan(division: &Division, slab: &Division, tiles: u128, held: Peak, output: u64) -> Plan {
+/// The numbers of a plan: `slab` is the first of several pieces or all of it, `output` and
+/// `inputs` the bytes of that piece.
+pub fn plan(
+    division: &Division,
+    slab: &Division,
+    tiles: u128,
+    held: Peak,
+    (output, inputs): (u64, u64),
+) -> Plan {
     let middles: Vec<Task> = slab.groups.iter().map(|group| middle(slab, group)).collect();
-    let inputs = inputs(division);
     let mut lines = notes(slab, &middles, inputs);
     let (part, all) = (slab.groups.last(), division.groups.last());
     if let (Some(part), Some(all)) = (part, all)
@@ -56,20 +62,6 @@ fn elements(division: &Division) -> u64 {
     });
     let elements = computed.map(|(id, region)| volume(&work_box(&division.stages, *id, region)));
     elements.fold(0, u128::saturating_add).min(u64::MAX.into()) as u64
-}
-
-/// Bytes of inputs, which are in memory before the run.
-pub fn inputs(division: &Division) -> u64 {
-    let input = |id: &&TensorId| {
-        matches!(division.stages.tensor(**id).kind, TensorKind::Input(_))
-            && !division.stages.hosts.contains_key(id)
-    };
-    let bytes = division.boxes.keys().filter(input).map(|id| {
-        let tensor = division.stages.tensor(*id);
-        let elements = tensor.domain.shape().map_or(0, |shape| shape.iter().product::<i64>());
-        elements as u64 * tensor.element.bytes()
-    });
-    bytes.sum()
 }
 
 /// Windows that the result touches, by tensor of the script.

@@ -35,7 +35,7 @@ fn the_version_is_a_result() {
 #[test]
 fn commands_that_do_not_exist_yet_are_not_listed() {
     let help = Folder::new().itp(&["--help"]).stdout;
-    for command in ["repl", "serve", "stream", "lsp"] {
+    for command in ["repl", "serve", "lsp"] {
         assert!(!help.contains(command), "{command}");
     }
     Folder::new().itp(&["lsp"]).ends(2).tells("unrecognized subcommand");

@@ -8,4 +8,8 @@ mod formatting;
 mod help;
 mod limits;
 mod modules;
+#[cfg(feature = "zarr")]
+mod python;
 mod runs;
+#[cfg(feature = "zarr")]
+mod stream;

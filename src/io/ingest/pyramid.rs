@@ -1,0 +1,264 @@
+//! Tiles -> the tiles of copies that are half as long along every axis but the first, level after level.
+//!
+//! ```text
+//! level 0, tiles 256×256:   (0, 0) (0, 1) (1, 0) (1, 1)   ->   level 1: tile (0, 0), a quarter from each
+//! ```
+//!
+//! At the edge, two elements that would be one are one; an element without a neighbour is halved alone.
+
+use super::zarr::shape;
+use crate::graph::types::Element;
+use crate::io::elements::{Number, load, store};
+use crate::io::error::{Fault, fault};
+use crate::io::zarr::ChunkWriter;
+use crate::stream::{Complete, Tiling};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+/// What becomes of elements that become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shrink {
+    /// Their mean; that of integers is rounded down.
+    Mean,
+    /// The smallest.
+    Min,
+    /// The largest.
+    Max,
+    /// The most frequent, for labels; of several the smallest.
+    Mode,
+}
+
+impl Shrink {
+    /// As the command line and the metadata call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shrink::Mean => "mean",
+            Shrink::Min => "min",
+            Shrink::Max => "max",
+            Shrink::Mode => "mode",
+        }
+    }
+}
+
+/// The smaller copies of one stream.
+pub(super) struct Pyramid {
+    element: Element,
+    shrink: Shrink,
+    /// Level 0, which others write.
+    base: Tiling,
+    levels: Vec<Level>,
+}
+
+struct Level {
+    tiling: Tiling,
+    writer: ChunkWriter,
+    /// Tiles that have some of their parts, and how many are missing.
+    live: Mutex<BTreeMap<Vec<u64>, (Vec<u8>, u64)>>,
+}
+
+impl Pyramid {
+    /// An error if tiles cannot be halved.
+    pub(super) fn check(tiling: &Tiling) -> Result<(), Fault> {
+        if tiling.tile()[1..].iter().all(|size| size.is_multiple_of(2)) {
+            return Ok(());
+        }
+        let wrong = fault(format!("has tiles of {:?}, which cannot be halved", tiling.tile()));
+        Err(wrong.help("choose tiles of even sizes along every axis but the first, or no pyramid"))
+    }
+
+    /// How the levels above the first are cut: up to the one that is a single tile.
+    pub(super) fn tilings(base: &Tiling) -> Vec<Tiling> {
+        let mut tilings: Vec<Tiling> = Vec::new();
+        let mut last = base.clone();
+        while last.epoch_tiles() > 1 {
+            let inner: Vec<u64> = last.inner().iter().map(|size| size.div_ceil(2)).collect();
+            let Ok(next) = Tiling::new(base.frames(), &inner, base.tile()) else { break };
+            tilings.push(next.clone());
+            last = next;
+        }
+        tilings
+    }
+
+    pub(super) fn new(
+        base: &Tiling,
+        element: Element,
+        shrink: Shrink,
+        writers: Vec<(Tiling, ChunkWriter)>,
+    ) -> Pyramid {
+        let level = |(tiling, writer)| Level { tiling, writer, live: Mutex::default() };
+        Pyramid { element, shrink, base: base.clone(), levels: writers.into_iter().map(level).collect() }
+    }
+
+    /// Bytes of all tiles that are incomplete at once, at the most: of each level those that a row of tiles below goes into.
+    pub(super) fn bytes(&self) -> u64 {
+        let tile = self.base.tile_elements().saturating_mul(self.element.bytes());
+        let below = std::iter::once(&self.base).chain(self.levels.iter().map(|level| &level.tiling));
+        let live = below.zip(&self.levels).map(|(below, _)| {
+            let counts: Vec<u64> = (1..below.rank()).map(|axis| below.count(axis)).collect();
+            let pairs = counts
+                .split_first()
+                .map(|(first, rest)| Tiling::new(Some(*first), rest, &vec![2; counts.len()]));
+            pairs.and_then(Result::ok).map_or(1, |pairs| pairs.peak() + 1)
+        });
+        live.sum::<u64>().saturating_mul(tile)
+    }
+
+    /// Takes in a tile of level 0.
+    pub(super) fn add(&self, tile: &Complete) -> io::Result<()> {
+        let mut next = Some((tile.number.clone(), tile.data.clone()));
+        for (at, level) in self.levels.iter().enumerate() {
+            let Some((number, data)) = next.take() else { break };
+            let below = at.checked_sub(1).map_or(&self.base, |below| &self.levels[below].tiling);
+            let Some((number, data)) = self.place(below, level, &number, &data) else { break };
+            level.writer.put(&number, &data)?;
+            next = Some((number, data));
+        }
+        Ok(())
+    }
+
+    /// Puts a tile of the level below into its place; the tile that it completes, if it does.
+    fn place(
+        &self,
+        below: &Tiling,
+        level: &Level,
+        number: &[u64],
+        data: &[u8],
+    ) -> Option<(Vec<u64>, Vec<u8>)> {
+        let to: Vec<u64> =
+            number.iter().enumerate().map(|(axis, at)| if axis == 0 { *at } else { at / 2 }).collect();
+        let parts = |axis: usize| (below.count(axis) - 2 * to[axis]).min(2);
+        let mut live = level.live.lock().unwrap_or_else(PoisonError::into_inner);
+        let (target, missing) = live
+            .entry(to.clone())
+            .or_insert_with(|| (vec![0; data.len()], (1..below.rank()).map(parts).product()));
+        self.halve(below, number, data, target);
+        *missing = missing.saturating_sub(1);
+        if *missing > 0 {
+            return None;
+        }
+        live.remove(&to).map(|(data, _)| (to, data))
+    }
+
+    fn halve(&self, below: &Tiling, number: &[u64], data: &[u8], target: &mut [u8]) {
+        let (tile, size) = (below.tile(), self.element.bytes() as usize);
+        let lens: Vec<u64> = (0..tile.len())
+            .map(|axis| below.range(axis, number[axis]))
+            .map(|range| range.end - range.start)
+            .collect();
+        let halves: Vec<u64> = lens
+            .iter()
+            .enumerate()
+            .map(|(axis, len)| if axis == 0 { *len } else { len.div_ceil(2) })
+            .collect();
+        let mut values = Vec::new();
+        let mut at = vec![0; tile.len()];
+        loop {
+            values.clear();
+            gather(&at, &lens, tile, |place| values.push(load(self.element, &data[place * size..][..size])));
+            let place = at.iter().enumerate().fold(0, |place, (axis, at)| {
+                let offset = if axis == 0 { 0 } else { number[axis] % 2 * tile[axis] / 2 };
+                place * tile[axis] + offset + at
+            }) as usize;
+            store(self.element, shrunk(self.shrink, &mut values), &mut target[place * size..][..size]);
+            let Some(axis) = (0..at.len()).rev().find(|axis| at[*axis] + 1 < halves[*axis]) else { return };
+            at[axis] += 1;
+            at[axis + 1..].fill(0);
+        }
+    }
+
+    /// Says how long the levels are.
+    pub(super) fn describe(&self, frames: u64) -> io::Result<()> {
+        self.levels.iter().try_for_each(|level| level.writer.describe(&shape(frames, &level.tiling)))
+    }
+
+    /// Writes what is incomplete, and ends.
+    pub(super) fn finish(&self, frames: u64) -> io::Result<()> {
+        for (at, level) in self.levels.iter().enumerate() {
+            let live = std::mem::take(&mut *level.live.lock().unwrap_or_else(PoisonError::into_inner));
+            for (number, (data, _)) in live {
+                level.writer.put(&number, &data)?;
+                if let Some(above) = self.levels.get(at + 1) {
+                    if let Some((number, data)) = self.place(&level.tiling, above, &number, &data) {
+                        above.writer.put(&number, &data)?;
+                    }
+                }
+            }
+        }
+        self.levels.iter().try_for_each(|level| level.writer.finish(&shape(frames, &level.tiling)))
+    }
+}
+
+/// Visits the elements of a tile that become the one `at` of the half.
+fn gather(at: &[u64], lens: &[u64], tile: &[u64], mut visit: impl FnMut(usize)) {
+    let axes = at.len();
+    for corner in 0..1usize << (axes - 1) {
+        let coord = |axis: usize| {
+            if axis == 0 { at[0] } else { 2 * at[axis] + (corner >> (axes - 1 - axis) & 1) as u64 }
+        };
+        if (0..axes).all(|axis| coord(axis) < lens[axis]) {
+            visit((0..axes).fold(0, |place, axis| place * tile[axis] + coord(axis)) as usize);
+        }
+    }
+}
+
+fn less(a: Number, b: Number) -> bool {
+    match (a, b) {
+        (Number::Int(a), Number::Int(b)) => a < b,
+        (Number::Float(a), Number::Float(b)) => a < b,
+        (Number::Int(_), Number::Float(_)) | (Number::Float(_), Number::Int(_)) => false,
+    }
+}
+
+fn shrunk(shrink: Shrink, values: &mut [Number]) -> Number {
+    let first = values[0];
+    match shrink {
+        Shrink::Mean => mean(values),
+        Shrink::Min => values.iter().fold(first, |old, new| if less(old, *new) { old } else { *new }),
+        Shrink::Max => values.iter().fold(first, |old, new| if less(*new, old) { old } else { *new }),
+        Shrink::Mode => {
+            let equal = |a: Number, b: Number| !less(a, b) && !less(b, a);
+            let count = |value: Number| values.iter().filter(|other| equal(**other, value)).count();
+            let better = |old: Number, new: Number| {
+                let (had, has) = (count(old), count(new));
+                has > had || has == had && less(new, old)
+            };
+            values.iter().fold(first, |old, new| if better(old, *new) { *new } else { old })
+        }
+    }
+}
+
+fn mean(values: &[Number]) -> Number {
+    let (mut ints, mut floats, mut any) = (0i128, 0.0, false);
+    for value in values {
+        match value {
+            Number::Int(value) => ints += value,
+            Number::Float(value) => (floats, any) = (floats + value, true),
+        }
+    }
+    if any {
+        Number::Float(floats / values.len() as f64)
+    } else {
+        Number::Int(ints.div_euclid(values.len() as i128))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_become_one() {
+        let check = |shrink: Shrink, values: &[i128], expect: i128| {
+            let mut numbers: Vec<Number> = values.iter().map(|value| Number::Int(*value)).collect();
+            let Number::Int(found) = shrunk(shrink, &mut numbers) else { panic!("integers stay integers") };
+            assert_eq!(found, expect, "{shrink:?} {values:?}");
+        };
+        check(Shrink::Mean, &[1, 2, 2, 2], 1);
+        check(Shrink::Mean, &[-1, -2], -2);
+        check(Shrink::Min, &[3, 1, 2], 1);
+        check(Shrink::Max, &[3, 1, 9], 9);
+        check(Shrink::Mode, &[7, 3, 3, 9], 3);
+        check(Shrink::Mode, &[7, 3, 9, 1], 1);
+    }
+}
