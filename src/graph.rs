@@ -9,6 +9,7 @@
 //! - [`elaborate`] turns expressions into nodes of a [`body`], [`mod@resolve_weak`] decides the weak numbers,
 //!   [`mod@contract`] fuses products into sums;
 //! - [`declare`] checks types and domains, [`define`] bodies and windows, [`order`] cycles and recurrences;
+//! - [`definition`] says in 128 bits what a tensor is, for whoever keeps elements of it;
 //! - [`scalar`] is the arithmetic, [`mod@evaluate`] the value of constants, [`mod@print`] the text form.
 
 pub mod body;
@@ -16,6 +17,8 @@ mod check;
 pub mod contract;
 mod declare;
 mod define;
+pub mod definition;
+pub mod digest;
 mod elaborate;
 pub mod evaluate;
 pub mod follow;
@@ -32,6 +35,7 @@ mod settings;
 mod slices;
 pub mod strided;
 pub mod types;
+pub mod upstream;
 pub mod view;
 pub mod window;
 mod window_clause;

@@ -7,8 +7,8 @@
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 #[cfg(feature = "zarr")]
 use crate::graph::FileKind;
-use crate::graph::body::{Op, TensorId};
-use crate::graph::resolve_weak::Resolved;
+use crate::graph::body::TensorId;
+use crate::graph::upstream::{reads, upstream};
 use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
 use crate::io::{self, Array, Expect, IoError};
 use crate::run::inputs::InputData;
@@ -19,28 +19,7 @@ use std::sync::Arc;
 
 /// Every tensor that a read of `base` may ask for; the `set` items come first, so what they read is needed too.
 pub(super) fn needed(graph: &Graph, base: TensorId) -> BTreeSet<TensorId> {
-    let edges: Vec<(TensorId, TensorId)> = graph
-        .dag
-        .raw_edges()
-        .iter()
-        .map(|edge| (graph.dag[edge.source()], graph.dag[edge.target()]))
-        .collect();
-    let mut queue = vec![base];
-    queue.extend(graph.sets.iter().flat_map(|set| reads(&set.body)));
-    let mut needed = BTreeSet::new();
-    while let Some(reader) = queue.pop() {
-        if needed.insert(reader) {
-            queue.extend(edges.iter().filter(|(_, to)| *to == reader).map(|(from, _)| *from));
-        }
-    }
-    needed
-}
-
-fn reads(body: &Resolved) -> impl Iterator<Item = TensorId> + '_ {
-    body.body.nodes().filter_map(|(_, node)| match node.op {
-        Op::Read { tensor, .. } => Some(tensor),
-        _ => None,
-    })
+    upstream(graph, graph.sets.iter().flat_map(|set| reads(&set.body)).chain([base]))
 }
 
 /// The host function that a tensor's body names.

@@ -190,6 +190,11 @@ impl Scalar {
         self.element
     }
 
+    /// Its bits, as they are kept.
+    pub fn bits(self) -> u64 {
+        self.bits
+    }
+
     /// The value of an integer or bool.
     pub fn as_int(self) -> Option<i128> {
         if self.element.is_float() {
