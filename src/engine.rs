@@ -66,6 +66,9 @@ pub struct Engine {
     backend: Arc<dyn Backend>,
     /// The same, if it keeps results.
     kept: Option<Arc<Kept>>,
+    /// The folder that results are kept in.
+    #[cfg(feature = "zarr")]
+    disk: Option<Arc<DiskStore>>,
     limits: Limits,
     /// Data of the host; the files of inputs are read when they are first needed.
     world: World,
@@ -152,6 +155,12 @@ impl Engine {
     /// ```
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
+    }
+
+    /// What went wrong with the folder that results are kept in; no result is wrong for it.
+    #[cfg(feature = "zarr")]
+    pub fn store_trouble(&self) -> Trouble {
+        self.disk.as_ref().map(|disk| disk.trouble()).unwrap_or_default()
     }
 
     /// Takes note that data of the host is another: results that depend on it are forgotten.

@@ -41,7 +41,10 @@ const MAY_USE: [(&str, &[&str]); 19] = [
             "tiles",
         ],
     ),
-    ("engine", &["source", "diagnostic", "index", "graph", "compile", "io", "run", "tiles"]),
+    (
+        "engine",
+        &["source", "diagnostic", "index", "graph", "compile", "stream", "io", "plan", "run", "tiles"],
+    ),
     ("picture", &[]),
     (
         "cli",

@@ -84,6 +84,10 @@ fn micros(start: Instant) -> u64 {
 fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
     // Nothing is read twice by one command.
     let mut builder = Engine::builder().store(0);
+    #[cfg(feature = "zarr")]
+    if let Some(folder) = &options.store {
+        builder = builder.store_folder(folder);
+    }
     for (name, value) in &script.settings {
         builder = builder.set(name, value);
     }
@@ -114,11 +118,17 @@ fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
     report.diagnostics(name, engine.sources(), warnings);
 }
 
+#[cfg(feature = "zarr")]
+fn refuse_store(_: &str, _: &RunOptions, _: &mut Report) -> Result<(), Outcome> {
+    Ok(())
+}
+
+#[cfg(not(feature = "zarr"))]
 fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result<(), Outcome> {
     if options.store.is_none() {
         return Ok(());
     }
-    let message = "tiles cannot be kept on the disk between runs yet";
+    let message = "this build cannot keep tiles on the disk";
     Err(report.fail(name, Diagnostic::new(Code::E0903, message).help("leave out `--store`")))
 }
 
@@ -200,6 +210,23 @@ impl Session {
         self.engine.sketch_view(view).map_err(|error| failed(&self.name, error, report))
     }
 
+    /// Says once what went wrong with kept tiles.
+    #[cfg(feature = "zarr")]
+    fn tell_store(&self, options: &RunOptions, report: &Report) {
+        let (trouble, folder) =
+            (self.engine.store_trouble(), options.store.as_deref().map(files::shown).unwrap_or_default());
+        if trouble.damaged > 0 {
+            let tiles = super::report::plural(trouble.damaged as usize, "tile");
+            report.say(&format!("warning: {tiles} in {} damaged, computed again", quoted(&folder)));
+        }
+        if let Some(why) = trouble.unwritten {
+            report.say(&format!("warning: not all tiles could be kept in {}: {why}", quoted(&folder)));
+        }
+    }
+
+    #[cfg(not(feature = "zarr"))]
+    fn tell_store(&self, _: &RunOptions, _: &Report) {}
+
     /// What every run leaves behind: `--stats`, `--time`, `--stats-json` with `more` fields, `--trace`.
     pub(super) fn account(
         &self,
@@ -209,6 +236,7 @@ impl Session {
         report: &mut Report,
     ) -> Result<(), Outcome> {
         stats.seconds.total = self.start.elapsed().as_secs_f64();
+        self.tell_store(options, report);
         if options.stats {
             report.say(&numbers::stats_table(&stats));
         }

@@ -33,6 +33,8 @@ pub(super) struct Source {
 enum From {
     File(File),
     Socket(TcpStream),
+    /// Standard input, of which nothing was asked yet.
+    Stdin,
     /// Blocks of a thread, and the way back for the memory of each.
     Thread(Receiver<io::Result<Vec<u8>>>, SyncSender<Vec<u8>>),
 }
@@ -52,7 +54,7 @@ impl Source {
         let from = match (path, port) {
             (Some(path), _) => File::open(path).map(From::File),
             (None, Some(port)) => listen(port, report).map(From::Socket),
-            (None, None) => on_thread(io::stdin()),
+            (None, None) => Ok(From::Stdin),
         };
         let from = from.map_err(|error| {
             let message = format!("{name} cannot be read: {}", why(&error));
@@ -63,7 +65,11 @@ impl Source {
 
     /// The next bytes; none at the end, or when it is to stop.
     pub(super) fn next(&mut self, stopped: &AtomicBool) -> Result<Option<&[u8]>, IoError> {
+        if let From::Stdin = self.from {
+            self.from = on_thread(io::stdin()).map_err(|error| self.unread(&error))?;
+        }
         let size = match &mut self.from {
+            From::Stdin => Ok(0),
             From::File(file) => read(file, &mut self.block, stopped),
             From::Socket(socket) => read(socket, &mut self.block, stopped),
             From::Thread(blocks, back) => receive(blocks, back, &mut self.block, stopped),
@@ -71,10 +77,14 @@ impl Source {
         match size {
             Ok(0) => Ok(None),
             Ok(size) => Ok(Some(&self.block[..size])),
-            Err(error) => {
-                Err(IoError { message: format!("{} cannot be read: {}", self.name, why(&error)), help: None })
-            }
+            Err(error) => Err(self.unread(&error)),
         }
+    }
+}
+
+impl Source {
+    fn unread(&self, error: &io::Error) -> IoError {
+        IoError { message: format!("{} cannot be read: {}", self.name, why(error)), help: None }
     }
 }
 

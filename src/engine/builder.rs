@@ -1,13 +1,17 @@
 //! Options and a script -> an [`Engine`].
 
+#[cfg(feature = "zarr")]
+use super::disk::DiskStore;
 use super::error::{Error, Result};
 use super::files::{Folder, read_script, shown};
 use super::{Cancel, Engine};
 use crate::compile::{self, Options, Program};
+#[cfg(feature = "zarr")]
+use crate::diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::graph::modules::{Loader, NoFiles};
 use crate::run::job::{Backend, Limits, World};
-use crate::run::kept::Kept;
+use crate::run::kept::{Kept, Owner};
 use crate::run::{self, Kind};
 use crate::source::{SourceId, Sources};
 use crate::tiles::memory::MemoryStore;
@@ -34,6 +38,8 @@ pub struct Builder {
     memory: Option<u64>,
     tile: Option<Vec<i64>>,
     store: Option<u64>,
+    #[cfg(feature = "zarr")]
+    store_folder: Option<PathBuf>,
     vector_bits: Option<u32>,
 }
 
@@ -78,6 +84,21 @@ impl Builder {
     /// ```
     pub fn store(mut self, bytes: u64) -> Builder {
         self.store = Some(bytes);
+        self
+    }
+
+    /// Keeps results in this folder, where engines of other processes find them; [`Builder::store`] is not looked at then.
+    ///
+    /// ```no_run
+    /// use itp::Engine;
+    ///
+    /// let engine = Engine::builder().store_folder("tiles").open("hills.itp")?;
+    /// engine.read::<f32>("height[0:512, 0:512]")?;      // the next process computes nothing here
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    #[cfg(feature = "zarr")]
+    pub fn store_folder(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.store_folder = Some(path.into());
         self
     }
 
@@ -150,9 +171,18 @@ impl Builder {
         let backend = run::backend(self.kind, self.vector_bits, program.clone())
             .map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
         let threads = self.threads.unwrap_or_else(cores);
-        let limit = self.store.unwrap_or(STORE);
-        let store = || Arc::new(MemoryStore::new(limit));
-        let kept = (limit > 0).then(|| Arc::new(Kept::new(backend.clone(), program.clone(), store())));
+        #[cfg(feature = "zarr")]
+        let disk = self.disk().map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
+        #[cfg(feature = "zarr")]
+        let kept = match &disk {
+            Some(disk) => {
+                Some(Kept::new(backend.clone(), program.clone(), disk.clone(), Owner::Among(unique())))
+            }
+            None => self.kept(&backend, &program),
+        };
+        #[cfg(not(feature = "zarr"))]
+        let kept = self.kept(&backend, &program);
+        let kept = kept.map(Arc::new);
         let backend = kept.clone().map_or(backend, |kept| kept as Arc<dyn Backend>);
         Ok(Engine {
             program,
@@ -166,12 +196,37 @@ impl Builder {
             files: BTreeMap::new(),
             loaded: Mutex::default(),
             streams: BTreeMap::new(),
+            #[cfg(feature = "zarr")]
+            disk,
             cancel: Cancel::default(),
             progress: None,
             trace: None,
             compile_seconds: start.elapsed().as_secs_f64(),
         })
     }
+}
+
+impl Builder {
+    /// What keeps results in memory before an engine, if they are kept.
+    fn kept(&self, backend: &Arc<dyn Backend>, program: &Arc<Program>) -> Option<Kept> {
+        let limit = self.store.unwrap_or(STORE);
+        let store = Arc::new(MemoryStore::new(limit));
+        (limit > 0).then(|| Kept::new(backend.clone(), program.clone(), store, Owner::Alone))
+    }
+
+    #[cfg(feature = "zarr")]
+    fn disk(&self) -> diagnostic::Result<Option<Arc<DiskStore>>> {
+        let Some(path) = &self.store_folder else { return Ok(None) };
+        let opened = DiskStore::open(path);
+        opened.map(|store| Some(Arc::new(store))).map_err(super::output::unwritten)
+    }
+}
+
+/// A number that no other engine has, of this process or another.
+#[cfg(feature = "zarr")]
+fn unique() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(std::process::id())
 }
 
 fn cores() -> usize {

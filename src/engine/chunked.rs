@@ -33,6 +33,10 @@ impl BoxSource for Chunked {
         self.array.read_box(&shifted.collect::<Vec<_>>()).map_err(|error| unread(&self.tensor, error))
     }
 
+    fn identity(&self) -> Option<Vec<u8>> {
+        Some(self.array.identity())
+    }
+
     fn beside(&self, _: &[Interval]) -> u64 {
         self.array.chunk_bytes()
     }

@@ -15,7 +15,6 @@ use crate::io::ingest::{Ingest, NpyRows};
 use crate::io::{IoError, Writer};
 use crate::run::job::Sink;
 use crate::run::stats::Stats;
-use crate::stream::Tiling;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -170,6 +169,7 @@ fn open(engine: &Engine, output: &Output, block: i64) -> Result<(File, u64)> {
 fn chunks(output: &Output, inner: &[i64], block: i64) -> std::result::Result<(File, u64), IoError> {
     use crate::io::ingest::{ZarrPlan, ZarrSink, peak_bytes};
     use crate::io::zarr::Compression;
+    use crate::stream::Tiling;
     let (view, path) = (&output.view, Path::new(&*output.path));
     let wrong = |why: String| IoError { message: format!("{} {why}", quoted(&output.path)), help: None };
     let (codec, level) =

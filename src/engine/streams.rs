@@ -10,7 +10,7 @@
 //! all outputs have advanced, frames below the lowest that any of them asked for are forgotten.
 
 use super::Engine;
-use super::data::declared;
+use super::data::{declared, needed};
 use super::error::Result;
 use super::growing::Growing;
 use crate::diagnostic::{self, Code, Diagnostic, quoted};
@@ -153,6 +153,10 @@ impl BoxSource for StreamInput {
         Ok(data)
     }
 
+    fn identity(&self) -> Option<Vec<u8>> {
+        None
+    }
+
     fn beside(&self, region: &[Interval]) -> u64 {
         // All of the frames of the box, and the one that is being read.
         let frames = region.first().map_or(0, |times| times.len().unwrap_or(0).max(0) as u64);
@@ -162,6 +166,7 @@ impl BoxSource for StreamInput {
 
 impl Engine {
     /// Gives an input that is declared `from stream` the bytes of its frames, to be read while outputs are written.
+    /// Other reads keep the frames that they asked for.
     ///
     /// ```
     /// use itp::Engine;
@@ -177,7 +182,7 @@ impl Engine {
         let stream = Arc::new(stream.map_err(|diagnostic| self.error(diagnostic))?);
         self.streams.insert(id, stream.clone());
         self.world.inputs.insert(id, InputData::OnDemand(stream));
-        self.world.generation += 1;
+        self.changed(|graph, base| needed(graph, base).contains(&id));
         Ok(())
     }
 
@@ -236,7 +241,7 @@ impl Engine {
     /// An output without an end has to depend on a stream, which has one.
     fn follows_a_stream(&self, output: &Output) -> Result<()> {
         let graph = &self.program.graph;
-        let streams = super::data::needed(graph, output.view.base);
+        let streams = needed(graph, output.view.base);
         let follows = streams.iter().any(|id: &TensorId| is_stream(graph.tensor(*id)));
         if follows || output.view.domain().shape().is_some() {
             return Ok(());

@@ -97,7 +97,8 @@ const INPUT_ENDINGS: [&str; 6] = [".npy", ".png", ".tif", ".tiff", ".zarr", ".ra
 
 fn readable(path: &str) -> bool {
     let lower = path.trim_end_matches('/').to_ascii_lowercase();
-    INPUT_ENDINGS.iter().any(|ending| lower.ends_with(ending))
+    // `hills.zarr/1` is an array in a group.
+    INPUT_ENDINGS.iter().any(|ending| lower.ends_with(ending)) || lower.contains(".zarr/")
 }
 
 fn input(from: Option<&InputFrom>) -> Result<TensorKind> {

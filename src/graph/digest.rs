@@ -80,7 +80,10 @@ mod tests {
 
     #[test]
     fn it_is_the_same_tomorrow() {
-        assert_eq!(format!("{:032x}", Digest::of("tensor").word(7).bits()), "c1f3e9bb97706054de621a5e78bc8cf4");
+        assert_eq!(
+            format!("{:032x}", Digest::of("tensor").word(7).bits()),
+            "c1f3e9bb97706054de621a5e78bc8cf4"
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::job::World;
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
 use crate::graph::body::TensorId;
+use crate::graph::digest::Digest;
 use crate::graph::{FileKind, InputSource, TensorKind};
 use crate::index::Interval;
 use crate::io::Array;
@@ -31,8 +32,42 @@ pub trait BoxSource: Send + Sync {
     /// The elements of a box of the input's domain, row-major.
     fn read_box(&self, region: &[Interval]) -> Result<Vec<u8>>;
 
+    /// Bytes that say which data it is, to this process and others; none where it cannot be read twice.
+    fn identity(&self) -> Option<Vec<u8>>;
+
     /// Bytes that it takes beside the box while it reads.
     fn beside(&self, region: &[Interval]) -> u64;
+}
+
+impl InputData {
+    /// Whether two are the same object.
+    pub fn is_same(&self, other: &InputData) -> bool {
+        match (self, other) {
+            (InputData::Whole(a), InputData::Whole(b)) => Arc::ptr_eq(a, b),
+            (InputData::OnDemand(a), InputData::OnDemand(b)) => Arc::ptr_eq(a, b),
+            (InputData::Whole(_), InputData::OnDemand(_)) | (InputData::OnDemand(_), InputData::Whole(_)) => {
+                false
+            }
+        }
+    }
+
+    /// The elements in 128 bits, or what stands for them.
+    pub fn digest(&self) -> u128 {
+        match self {
+            InputData::Whole(array) => Digest::of("data").bytes(&array.data).bits(),
+            InputData::OnDemand(source) => {
+                Digest::of("boxes").bytes(&source.identity().unwrap_or_default()).bits()
+            }
+        }
+    }
+
+    /// Whether another process could have the same.
+    pub fn is_lasting(&self) -> bool {
+        match self {
+            InputData::Whole(_) => true,
+            InputData::OnDemand(source) => source.identity().is_some(),
+        }
+    }
 }
 
 /// The inputs that a division reads, with their boxes.

@@ -8,21 +8,24 @@
 //! It stands before any engine, and gives the same bits. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
-use super::job::{Backend, Control, Job, Memory, Planned, Sink, What};
+use super::inputs::InputData;
+use super::job::{Backend, Control, Job, Memory, Planned, Sink, What, World};
 use super::stats::{Plan, Stats, Store, Windows};
 use crate::access::footprint::{Region, view_footprint};
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result};
-use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::graph::definition::{Definition, Outside, definitions};
+use crate::graph::upstream::{reads, upstream};
 use crate::graph::view::{Step, View};
+use crate::graph::{TensorKind, WindowBody};
 use crate::index::walk::{copy_box, each};
 use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
 use crate::plan::stages::{Stages, stages};
 use crate::tiles::boxes::{hull, meet, missing};
-use crate::tiles::{Tile, TileKey, TileStore};
+use crate::tiles::{About, Tile, TileKey, TileStore};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -43,16 +46,78 @@ struct Shared {
     inner: Arc<dyn Backend>,
     program: Arc<Program>,
     store: Arc<dyn TileStore>,
+    owner: Owner,
+    /// What tensors are, when nobody else uses the store.
+    alone: OnceLock<Vec<Definition>>,
+    /// The data of inputs that were met, in 128 bits each.
+    digests: Mutex<BTreeMap<TensorId, (InputData, u128)>>,
     /// What tiles are of, by the word for it.
     series: Mutex<BTreeMap<Arc<str>, Arc<View>>>,
     stages: OnceLock<Option<Stages>>,
 }
 
+/// Who uses a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// One engine, which forgets what depends on data that changes.
+    Alone,
+    /// Several engines: data is part of what their tiles are known by, and host functions and writes of the host belong
+    /// to the engine with this number.
+    Among(u64),
+}
+
+/// Tiles in the store that are of one tensor or view.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// The word for it.
+    pub word: Arc<str>,
+    /// What it is, if this engine knows it.
+    pub view: Option<Arc<View>>,
+    /// How many there are.
+    pub tiles: u64,
+    /// Bytes that they take.
+    pub bytes: u64,
+    /// Elements that are there.
+    pub elements: u128,
+}
+
 impl Kept {
     /// Keeps what `inner` computes in `store`.
-    pub fn new(inner: Arc<dyn Backend>, program: Arc<Program>, store: Arc<dyn TileStore>) -> Kept {
-        let shared = Shared { inner, program, store, series: Mutex::default(), stages: OnceLock::new() };
+    pub fn new(
+        inner: Arc<dyn Backend>,
+        program: Arc<Program>,
+        store: Arc<dyn TileStore>,
+        owner: Owner,
+    ) -> Kept {
+        let shared = Shared {
+            inner,
+            program,
+            store,
+            owner,
+            alone: OnceLock::new(),
+            digests: Mutex::default(),
+            series: Mutex::default(),
+            stages: OnceLock::new(),
+        };
         Kept { shared: Arc::new(shared) }
+    }
+
+    /// What is in the store, also what other engines put there.
+    pub fn series(&self) -> Vec<Series> {
+        let known = self.shared.series.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found: Vec<Series> = Vec::new();
+        for (key, tile) in self.shared.store.tiles() {
+            if found.last().is_none_or(|last| last.word != key.series) {
+                let (word, view) = (key.series.clone(), known.get(&key.series).cloned());
+                found.push(Series { word, view, tiles: 0, bytes: 0, elements: 0 });
+            }
+            if let Some(last) = found.last_mut() {
+                last.tiles += 1;
+                last.bytes += tile.bytes();
+                last.elements += tile.held().iter().map(|held| volume(held)).sum::<u128>();
+            }
+        }
+        found
     }
 
     /// Forgets what depends on elements that were written through `target`.
@@ -115,26 +180,75 @@ impl Shared {
         }
     }
 
+    /// The definition of a tensor. Alone, an engine forgets what depends on data that changed, so the data is left out.
+    fn definition(&self, id: TensorId, world: &World) -> Definition {
+        let graph = &self.program.graph;
+        match self.owner {
+            Owner::Alone => self.alone.get_or_init(|| definitions(graph, &|_| 0))[id.index()],
+            Owner::Among(number) => {
+                let outside = |what: Outside<'_>| match what {
+                    Outside::Input(input) => {
+                        world.inputs.get(&input).map_or(0, |data| self.digest(input, data))
+                    }
+                    Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
+                    Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
+                    Outside::Written(_) => 0,
+                };
+                definitions(graph, &outside)[id.index()]
+            }
+        }
+    }
+
+    /// The data of an input in 128 bits.
+    fn digest(&self, input: TensorId, data: &InputData) -> u128 {
+        let mut known = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(&input) {
+            Some((same, digest)) if same.is_same(data) => *digest,
+            Some(_) | None => {
+                let digest = data.digest();
+                known.insert(input, (data.clone(), digest));
+                digest
+            }
+        }
+    }
+
+    /// Whether elements of a tensor are the same in every process: they depend on no function of the host, on nothing that
+    /// it wrote, and on no data that is gone once it was read.
+    fn is_lasting(&self, id: TensorId, world: &World) -> bool {
+        let graph = &self.program.graph;
+        let needed = upstream(graph, graph.sets.iter().flat_map(|set| reads(&set.body)).chain([id]));
+        let lasting = |id: &TensorId| match &graph.tensor(*id).kind {
+            TensorKind::Input(_) => world.inputs.get(id).is_none_or(InputData::is_lasting),
+            TensorKind::Windowed(windowed) => matches!(windowed.body, WindowBody::Expr(_)),
+            TensorKind::Pointwise(_) | TensorKind::Var(_) => true,
+        };
+        world.written == 0 && needed.iter().all(lasting)
+    }
+
     /// What tiles a view is made of; none if it shows data, which is at hand, or cannot be narrowed.
-    fn wanted(&self, view: &Arc<View>) -> Option<Wanted> {
+    fn wanted(&self, view: &Arc<View>, world: &World) -> Option<Wanted> {
         let tensor = self.program.graph.tensor(view.base);
         match tensor.kind {
             TensorKind::Input(_) | TensorKind::Var(_) => return None,
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => {}
         }
+        let definition = self.definition(view.base, world);
         let (series, template, region, grid) = match cut(view) {
             Some(region) => {
                 let domain = tensor.domain.clone();
                 let grid = tiles_of(&domain);
-                let whole = View::whole(view.name.clone(), view.base, view.element, domain);
-                (format!("{:?}", view.base), Arc::new(whole), region, grid)
+                let whole = View::whole(tensor.name.clone(), view.base, view.element, domain);
+                (definition.to_string(), Arc::new(whole), region, grid)
             }
             None => {
                 let grid = tiles_of(&endless(view.rank())?);
-                (text_of(view)?, view.clone(), view.intervals(), grid)
+                (format!("{definition} {}", text_of(view)?), view.clone(), view.intervals(), grid)
             }
         };
         let series: Arc<str> = series.into();
+        let (name, element) = (template.name.clone(), view.element);
+        let about = About { name, element, grid: grid.clone(), lasting: self.is_lasting(view.base, world) };
+        self.store.describe(&series, &about);
         let mut known = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         let template = known.entry(series.clone()).or_insert(template).clone();
         Some(Wanted { series, template, region, grid })
@@ -150,7 +264,7 @@ fn endless(rank: usize) -> Option<Domain> {
 fn text_of(view: &View) -> Option<String> {
     let (first, others) = view.steps().split_first()?;
     let Step::Map(map) = first else { return None };
-    let mut text = format!("{:?} {:?}", view.base, map.is_affine().then(|| map.outputs())?);
+    let mut text = format!("{:?}", map.is_affine().then(|| map.outputs())?);
     others.iter().for_each(|step| _ = write!(text, " {step}"));
     Some(text)
 }
@@ -198,7 +312,7 @@ impl Backend for Kept {
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
         let whole = self.shared.inner.plan(job.clone())?;
-        let Some(wanted) = self.shared.wanted(&job.view) else { return Ok(whole) };
+        let Some(wanted) = self.shared.wanted(&job.view, &job.world) else { return Ok(whole) };
         let bytes = volume(&wanted.region).saturating_mul(job.view.element.bytes().into());
         let peak = whole.plan().bytes_peak;
         // What is missing is computed beside the result, and that takes memory, too.

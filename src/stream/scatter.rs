@@ -72,19 +72,24 @@ struct Row {
     /// Whether tiles begin here, and end here.
     first: bool,
     last: bool,
+    /// Whether tiles end here along all axes slower than that of the rows.
+    slower_last: bool,
+    /// Where tiles end along the axis of the rows.
+    end: u64,
 }
 
 impl Row {
     /// The row that the element at `cursor` is in.
     fn at(rows: &Tiling, cursor: u64) -> Row {
         let coords = rows.coords(cursor);
-        let mut row = Row { first: true, last: true, ..Row::default() };
+        let mut row = Row { first: true, last: true, slower_last: true, ..Row::default() };
         for (axis, at) in coords.iter().enumerate().take(rows.rank() - 1) {
             let (size, number) = (rows.tile()[axis], at / rows.tile()[axis]);
             let range = rows.range(axis, number);
             row.rank = if axis == 0 { number } else { row.rank * rows.count(axis) + number };
             row.offset = row.offset * size + at % size;
             row.first &= *at == range.start;
+            (row.slower_last, row.end) = (row.last, range.end);
             row.last &= at + 1 == range.end;
         }
         if rows.rank() > 1 {
@@ -92,6 +97,21 @@ impl Row {
         }
         row.offset *= rows.tile()[rows.rank() - 1];
         Row { coords, ..row }
+    }
+
+    /// Goes to the next row, which begins at `cursor`: most often it is in the same tiles.
+    fn advance(&mut self, rows: &Tiling, cursor: u64) {
+        let last = self.coords.len() - 1;
+        let at = last.checked_sub(1).map(|axis| self.coords[axis] + 1).filter(|at| *at < self.end);
+        let Some(at) = at else {
+            *self = Row::at(rows, cursor);
+            return;
+        };
+        self.coords[last - 1] = at;
+        self.coords[last] = 0;
+        self.offset += rows.tile()[last];
+        self.first = false;
+        self.last = self.slower_last && at + 1 == self.end;
     }
 }
 
@@ -187,7 +207,7 @@ impl Scatter {
         let last = self.rows.rank() - 1;
         self.row.coords[last] += elements;
         if self.rows.inner().last().is_some_and(|size| self.row.coords[last] == *size) {
-            self.row = Row::at(&self.rows, self.cursor);
+            self.row.advance(&self.rows, self.cursor);
         }
     }
 

@@ -65,8 +65,8 @@ fn written() -> Folder {
     let frames: Vec<u8> = (0..5 * 35u16).flat_map(|value| value.to_le_bytes()).collect();
     for (out, more) in [
         ("cam.zarr", &[][..]),
-        ("shard.zarr", &["--shard", "4,4,8", "--codec", "zstd"]),
-        ("levels.zarr", &["--pyramid", "max"]),
+        ("shard.zarr", &["--shard", "4,4,8", "--codec", "zstd"][..]),
+        ("levels.zarr", &["--pyramid", "max"][..]),
     ] {
         let args =
             [&["stream", "--shape", "0,5,7", "--type", "u16", "--tile", "2,2,4", "--out", out, "-q"], more]

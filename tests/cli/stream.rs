@@ -85,10 +85,6 @@ fn other_files_than_zarr() {
     let expect: Vec<u8> =
         [34u16, 0, 0, 0, 0, 0, 69, 0, 0, 0, 0, 0].iter().flat_map(|value| value.to_le_bytes()).collect();
     assert_eq!(tile, expect);
-    assert!(
-        !folder.path("cam.tiles/1.2.2.raw").exists()
-            || fs::read(folder.path("cam.tiles/1.2.2.raw")).unwrap().len() == 24
-    );
 }
 
 #[test]
@@ -278,4 +274,110 @@ fn the_page_about_streams_keeps_its_word() {
         serde_json::json!([0, -128, -160])
     );
     assert_eq!(metadata(&folder.path("levels.zarr/3"))["shape"], serde_json::json!([5, 32, 40]));
+}
+
+const CHAIN: &str = "param gain = 2
+input photo: f32[y: 300, x: 300] from \"photo.npy\"
+tensor wide: f32[y: inf, x: inf] = photo.clamp()[y, x] * gain
+tensor blur: f32[y: inf, x: inf] = (sum(i in -1..=1, j in -1..=1) wide[y + i, x + j]) / 9
+output \"blur.npy\" = blur[-40:300, -40:300]
+";
+
+/// A script, its photo, and what its output is without a store.
+fn chain() -> (Folder, Vec<u8>) {
+    let folder = Folder::with("chain.itp", CHAIN);
+    folder.write("photo.itp", "tensor p: f32[y: 300, x: 300] = rand(y, x)\noutput \"photo.npy\" = p\n");
+    folder.itp(&["run", "photo.itp", "-q"]).ends(0).silent();
+    folder.itp(&["run", "chain.itp", "-q"]).ends(0).silent();
+    let expect = fs::read(folder.path("blur.npy")).unwrap();
+    (folder, expect)
+}
+
+/// Elements that a run computed of `blur`, with more options.
+fn computed(folder: &Folder, more: &[&str]) -> u64 {
+    let args = [&["run", "chain.itp", "--store", "tiles", "--stats-json", "s.json"][..], more].concat();
+    folder.itp(&args).ends(0);
+    let stats: Value = serde_json::from_str(&folder.read("s.json")).unwrap();
+    stats["tiles"]["computed"].as_u64().unwrap()
+}
+
+fn tile_files(folder: &Folder) -> Vec<std::path::PathBuf> {
+    let (mut queue, mut files) = (vec![folder.path("tiles")], Vec::new());
+    while let Some(path) = queue.pop() {
+        for entry in fs::read_dir(path).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                queue.push(path)
+            } else if path.extension().is_none_or(|ending| ending != "json") {
+                files.push(path)
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn tiles_survive_the_process() {
+    let (folder, expect) = chain();
+    assert!(computed(&folder, &[]) > 0);
+    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
+    fs::remove_file(folder.path("blur.npy")).unwrap();
+    assert_eq!(computed(&folder, &[]), 0);
+    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
+    folder.itp(&["store", "ls", "tiles"]).ends(0).prints("blur  float32  16 tiles");
+    folder.itp(&["store", "verify", "tiles"]).ends(0).tells("16 tiles read, 0 damaged");
+    // Another parameter, other data, another body: nothing of before is taken.
+    assert!(computed(&folder, &["--set", "gain=3"]) > 0);
+    folder.write("photo.itp", "tensor p: f32[y: 300, x: 300] = rand(x, y)\noutput \"photo.npy\" = p\n");
+    folder.itp(&["run", "photo.itp", "-q"]).ends(0);
+    assert!(computed(&folder, &[]) > 0);
+    assert_ne!(fs::read(folder.path("blur.npy")).unwrap(), expect);
+    folder.itp(&["store", "gc", "tiles", "--keep", "0"]).ends(0).tells("0 B left");
+    assert!(tile_files(&folder).is_empty());
+    folder.itp(&["store", "ls", "nowhere"]).ends(1).tells("holds no tiles");
+    folder.itp(&["run", "chain.itp", "--store", "."]).ends(1).tells("holds other things than tiles");
+}
+
+#[test]
+fn damaged_tiles_are_found_and_computed_again() {
+    let (folder, expect) = chain();
+    computed(&folder, &[]);
+    let files = tile_files(&folder);
+    assert_eq!(files.len(), 16);
+    let run = || folder.itp(&["run", "chain.itp", "--store", "tiles"]);
+    for (at, file) in files.iter().enumerate().step_by(4) {
+        let bytes = fs::read(file).unwrap();
+        let mut wrong = bytes.clone();
+        match at {
+            0 => wrong.truncate(bytes.len() / 2),
+            4 => wrong.clear(),
+            _ => wrong[bytes.len() / 3] ^= 1,
+        }
+        fs::write(file, wrong).unwrap();
+    }
+    folder.itp(&["store", "verify", "tiles"]).ends(1).tells("4 tiles damaged");
+    run().ends(0).tells("warning: 4 tiles in `tiles` damaged, computed again");
+    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
+    folder.itp(&["store", "verify", "tiles"]).ends(0);
+    assert_eq!(computed(&folder, &[]), 0);
+}
+
+#[test]
+fn a_process_that_is_killed_leaves_a_store_that_is_right() {
+    let (folder, expect) = chain();
+    for millis in [5, 20, 40, 80, 160] {
+        let mut child = begun(&folder, &["run", "chain.itp", "--store", "tiles", "-q"]);
+        std::thread::sleep(Duration::from_millis(millis));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let mut pair = [0; 2].map(|_| begun(&folder, &["run", "chain.itp", "--store", "tiles", "-q"]));
+    for child in &mut pair {
+        assert!(child.wait().unwrap().success());
+    }
+    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
+    folder.itp(&["store", "gc", "tiles"]).ends(0);
+    folder.itp(&["store", "verify", "tiles"]).ends(0).tells("0 damaged");
+    assert_eq!(computed(&folder, &[]), 0);
 }

@@ -140,7 +140,7 @@ fn metadata_that_lies_is_refused() {
         json["codecs"][0]["configuration"]["chunk_shape"] = json!([1, 3]);
     });
     let mut deep = json!([{"name": "bytes"}]);
-    for _ in 0..40 {
+    for _ in 0..8 {
         let index = json!([{"name": "bytes"}]);
         deep = json!([{"name": "sharding_indexed", "configuration": {"chunk_shape": [2, 3], "codecs": deep, "index_codecs": index}}]);
     }

@@ -13,8 +13,10 @@ use crate::index::walk::{copy_box, points};
 use crate::io::error::{Fault, IoError, Result, fault};
 use crate::io::source::Source;
 use crate::io::{Array, Expect, expected, shape};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Bytes of `zarr.json`, at the most.
 const LONGEST_METADATA: u64 = 16 << 20;
@@ -62,6 +64,26 @@ impl ZarrArray {
             Coder::Bytes { .. } => &self.metadata.chunk,
         };
         shape::bytes(self.metadata.element, chunk).unwrap_or(u64::MAX).saturating_mul(2)
+    }
+
+    /// Which data it is: what `zarr.json` says, and the names, sizes and times of all files.
+    pub fn identity(&self) -> Vec<u8> {
+        let mut text = metadata_text(&self.path).unwrap_or_default();
+        let mut queue = vec![self.path.clone()];
+        let mut files = Vec::new();
+        while let Some(folder) = queue.pop() {
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let (path, Ok(about)) = (entry.path(), entry.metadata()) else { continue };
+                let changed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                files.push(format!("{} {} {:?}\n", path.display(), about.len(), changed));
+                if about.is_dir() {
+                    queue.push(path);
+                }
+            }
+        }
+        files.sort();
+        text.extend(files);
+        text.into_bytes()
     }
 
     /// All elements.
