@@ -68,9 +68,11 @@ fn written() -> Folder {
         ("shard.zarr", &["--shard", "4,4,8", "--codec", "zstd"][..]),
         ("levels.zarr", &["--pyramid", "max"][..]),
     ] {
-        let args =
-            [&["stream", "--shape", "0,5,7", "--type", "u16", "--tile", "2,2,4", "--out", out, "-q"], more]
-                .concat();
+        let args = [
+            &["stream", "--shape", "0,5,7", "--type", "u16", "--tile", "2,2,4", "--out", out, "-q"][..],
+            more,
+        ]
+        .concat();
         folder.itp_fed(&args, &frames).ends(0).silent();
     }
     folder
