@@ -9,6 +9,7 @@
 //!   [`blocks`] where it divides, [`exact`] whether it wraps;
 //! - [`guards`] says which conditions hold where a read happens, [`ranges`] what every node can be there;
 //! - [`mod@footprint`] says which box of its sources a box of a tensor needs;
+//! - [`skip`] says which elements of a source in a format a body need not look at;
 //! - [`prove`] checks that reads stay inside their domains, [`mod@print`] shows it all.
 
 pub mod blocks;
@@ -22,6 +23,7 @@ pub mod print;
 mod prove;
 pub mod ranges;
 pub mod residues;
+pub mod skip;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};

@@ -26,6 +26,8 @@ mod plan;
 mod progress;
 mod report;
 mod run;
+#[cfg(feature = "serve")]
+mod serve;
 mod script;
 mod source;
 #[cfg(feature = "zarr")]
@@ -34,6 +36,7 @@ mod stream;
 mod stream_args;
 mod session;
 mod table;
+mod tree;
 pub mod values;
 mod worker;
 
@@ -84,6 +87,15 @@ fn later(command: &str, report: &mut Report) -> Outcome {
     report.fail("the command line", Diagnostic::new(Code::E0903, message).help(help))
 }
 
+#[cfg(feature = "lsp")]
+fn lsp(report: &mut Report) -> Outcome {
+    match crate::lsp::serve() {
+        Ok(crate::lsp::Ended::Properly) => Outcome::Done,
+        Ok(crate::lsp::Ended::Abruptly) => Outcome::Failed,
+        Err(message) => report.fail("the editor", Diagnostic::new(Code::E0001, message)),
+    }
+}
+
 fn dispatch(command: &Command, report: &mut Report) -> Outcome {
     match command {
         Command::Run(args) => run::run(args, report),
@@ -94,11 +106,17 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Graph(args) => graph::graph(args, report),
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
+        Command::Tree(args) => tree::tree(args, report),
         Command::Repl(_) => later("repl", report),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::serve(args, report),
+        #[cfg(not(feature = "serve"))]
         Command::Serve(_) => later("serve", report),
         #[cfg(feature = "zarr")]
         Command::Store(args) => store::store(args, report),
         Command::Stream(args) => stream::stream(args, report),
+        #[cfg(feature = "lsp")]
+        Command::Lsp(_) => lsp(report),
         Command::New(args) => new::new(args, report),
         Command::Completions { shell } => report.print(&args::completions(*shell)),
     }

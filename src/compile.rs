@@ -8,11 +8,13 @@
 //! Every stage has a type of its own and a deterministic text form; the command line, the REPL and the tests show
 //! them through the same [`Stage`].
 
+use crate::access::skip::{Skip, skip};
 use crate::access::{self, Accesses};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::graph::body::TensorId;
 use crate::graph::follow::view_body;
 use crate::graph::modules::Loader;
-use crate::graph::{self, Graph};
+use crate::graph::{self, Graph, TensorKind};
 use crate::loops::ir::Kernel;
 use crate::loops::lower::{lower_until, lower_view_until};
 use crate::loops::passes::Pass;
@@ -152,7 +154,7 @@ pub fn emit(
         Stage::Graph => graph::print::print(&program.graph, show.tensor),
         Stage::Access => access::print::print(&program.graph, &program.accesses, show.tensor),
         Stage::Views => access::print::print_views(&program.graph, sources, show.tensor),
-        Stage::Loops => join(kernels(&program, show).iter().map(Kernel::to_string)),
+        Stage::Loops => loops(&program, show),
         Stage::Clif | Stage::Asm => match machine_text(stage, &kernels(&program, show)) {
             Ok(text) => text,
             Err(message) => {
@@ -164,17 +166,40 @@ pub fn emit(
     })
 }
 
-/// The kernels of all tensors that have a body, then those of views.
+/// The kernels as text, with what is left out of sources in formats.
+fn loops(program: &Program, show: Show<'_>) -> String {
+    let text = |(kernel, note): (Kernel, String)| format!("{note}{kernel}");
+    join(noted_kernels(program, show).into_iter().map(text))
+}
+
 fn kernels(program: &Program, show: Show<'_>) -> Vec<Kernel> {
+    noted_kernels(program, show).into_iter().map(|(kernel, _)| kernel).collect()
+}
+
+/// How a tensor reads its sources in formats.
+fn skipping(program: &Program, id: TensorId) -> Option<Skip> {
+    let tensor = program.graph.tensor(id);
+    let TensorKind::Pointwise(pointwise) = &tensor.kind else { return None };
+    let access = &program.accesses.tensors[id.index()];
+    skip(&program.graph, &pointwise.body, access, tensor.domain.rank())
+}
+
+/// The kernels of all tensors that have a body, then those of views, each with a note.
+fn noted_kernels(program: &Program, show: Show<'_>) -> Vec<(Kernel, String)> {
     let (graph, last) = (&program.graph, show.after.unwrap_or(Pass::Sweep));
     let shown = |name: &str| show.tensor.is_none_or(|only| only == name);
     let tensors = graph.iter().filter(|(_, tensor)| shown(&tensor.name));
-    let tensors =
-        tensors.filter_map(|(id, _)| lower_until(graph, id, &program.accesses.tensors[id.index()], last));
+    let tensors = tensors.filter_map(|(id, tensor)| {
+        let skip = skipping(program, id);
+        let walk = skip.as_ref().and_then(Skip::walk);
+        let lowered = lower_until(graph, id, &program.accesses.tensors[id.index()], walk, last)?;
+        let note = skip.map(|skip| access::skip::print(graph, &tensor.name, &skip)).unwrap_or_default();
+        Some((lowered.kernel, note))
+    });
     let views = graph.views.iter().filter(|named| shown(&named.view.name));
     let views =
         views.map(|named| lower_view_until(graph, &named.view, &view_body(&named.view, named.span), last));
-    tensors.chain(views).map(|lowered| lowered.kernel).collect()
+    tensors.chain(views.map(|lowered| (lowered.kernel, String::new()))).collect()
 }
 
 /// One after the other, with a line between them.

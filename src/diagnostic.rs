@@ -34,6 +34,17 @@ pub struct Diagnostic {
     pub help: Vec<String>,
     /// Facts that explain it, each a line.
     pub notes: Vec<String>,
+    /// The help as an edit, where it is as certain as a help can be: for editors.
+    pub fix: Option<Fix>,
+}
+
+/// An edit that puts a mistake right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fix {
+    /// What is replaced; empty: the text is put in there.
+    pub span: Span,
+    /// What stands there instead.
+    pub text: String,
 }
 
 /// A place in a source and what is to be seen there.
@@ -62,7 +73,14 @@ pub type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 impl Diagnostic {
     /// A diagnostic with that code and message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Diagnostic { code, message: message.into(), labels: Vec::new(), help: Vec::new(), notes: Vec::new() }
+        Diagnostic {
+            code,
+            message: message.into(),
+            labels: Vec::new(),
+            help: Vec::new(),
+            notes: Vec::new(),
+            fix: None,
+        }
     }
 
     /// Adds a place that is wrong.
@@ -81,6 +99,20 @@ impl Diagnostic {
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self
+    }
+
+    /// Says which edit puts it right: `text` in the place of `span`.
+    pub fn fix(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.fix = Some(Fix { span, text: text.into() });
+        self
+    }
+
+    /// The same, if there is something to put there.
+    pub fn fix_if(self, span: Span, text: Option<impl Into<String>>) -> Self {
+        match text {
+            Some(text) => self.fix(span, text),
+            None => self,
+        }
     }
 
     /// Adds a line of explanation.
@@ -198,6 +230,23 @@ pub fn counted(n: usize, noun: &str) -> String {
 /// `1 size is given`, `3 sizes are given`
 pub fn given(n: usize, noun: &str) -> String {
     format!("{} {} given", counted(n, noun), if n == 1 { "is" } else { "are" })
+}
+
+/// `512 B`, `3.1 MB`: powers of 1000, as disks count.
+pub fn bytes(count: u64) -> String {
+    if count < 1000 {
+        return format!("{count} B");
+    }
+    let mut value = count as f64;
+    let mut unit = "B";
+    for next in ["kB", "MB", "GB", "TB", "PB", "EB"] {
+        // 999.95 would be shown as 1000.0.
+        if value < 999.95 {
+            break;
+        }
+        (value, unit) = (value / 1000.0, next);
+    }
+    format!("{value:.1} {unit}")
 }
 
 /// All names in backticks: `` `y` ``, or `` `y`, `x` or `c` ``.

@@ -33,6 +33,7 @@ mod output;
 mod prepared;
 mod read;
 mod streams;
+mod tree;
 mod write;
 
 pub use builder::Builder;

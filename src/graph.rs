@@ -40,6 +40,8 @@ pub mod view;
 pub mod window;
 mod window_clause;
 
+pub use define::BLENDS;
+pub use elaborate::{BUILTIN_NAMES, VIEW_OPS};
 pub use formats::{Format, Level};
 pub use outputs::{COLORMAPS, FileKind, Output, OutputOptions};
 pub use slices::{Names, slice};

@@ -37,6 +37,7 @@ mod replace;
 mod scalars;
 mod shape;
 mod source;
+mod sparse;
 mod spool;
 #[cfg(feature = "zarr")]
 pub mod store;
@@ -45,10 +46,15 @@ mod writer;
 #[cfg(feature = "zarr")]
 pub mod zarr;
 
+pub use colormap::{Colours, colours};
+pub use elements::to_f64 as floats_of;
 pub use error::IoError;
 pub use half::{from_f32 as half_bits, to_f32 as half_value};
+pub use npy::header_bytes as npy_header;
+pub use png::rgba_file;
 pub use replace::remove_temporary;
 pub use scalars::{scalar_at, store_scalar};
+pub use sparse::{Coordinates, read_sparse};
 pub use writer::{Place, Writer, stored_element};
 
 use crate::graph::FileKind;

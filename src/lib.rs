@@ -30,11 +30,16 @@ pub mod stream;
 pub mod io;
 #[cfg(feature = "jit")]
 pub mod jit;
+pub mod formats;
 pub mod plan;
 pub mod tiles;
 pub mod run;
 pub mod engine;
 pub mod picture;
+#[cfg(feature = "lsp")]
+pub mod lsp;
+#[cfg(feature = "serve")]
+pub mod serve;
 pub mod cli;
 
 pub use engine::Engine;

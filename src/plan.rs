@@ -17,5 +17,6 @@ pub mod print;
 pub mod readers;
 pub mod recurrence;
 pub mod reuse;
+mod seamless;
 pub mod shape;
 pub mod stages;

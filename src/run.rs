@@ -9,6 +9,7 @@
 //! - [`kept`] stands before an engine and keeps what it computed;
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
+pub mod data;
 pub mod inputs;
 pub mod job;
 pub mod kept;
@@ -25,6 +26,8 @@ pub mod reference;
 pub mod schedule;
 #[cfg(feature = "jit")]
 pub mod slabs;
+#[cfg(feature = "jit")]
+mod sparse;
 #[cfg(feature = "jit")]
 mod stage;
 pub mod stats;

@@ -100,6 +100,11 @@ impl Sources {
         &self.list[id.0 as usize]
     }
 
+    /// All of them, in the order in which they were taken in.
+    pub fn iter(&self) -> impl Iterator<Item = &Source> {
+        self.list.iter()
+    }
+
     /// The text under a span.
     pub fn text(&self, span: Span) -> &str {
         &self.get(span.source).text[span.range()]

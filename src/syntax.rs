@@ -15,12 +15,14 @@ mod parser;
 mod same;
 mod strings;
 mod token;
+mod words;
 
 pub use builder::MAX_NESTING;
 pub use format::{format, print_ast};
 pub use lexer::{MAX_ERRORS, MAX_TOKENS, tokens};
 pub use parser::{parse, parse_expr, parse_slice};
 pub use same::same;
+pub use words::{ITEM_KEYWORDS, KEYWORDS, Word, WordKind, words};
 
 #[allow(
     clippy::all,

@@ -9,6 +9,10 @@
 mod indexspace;
 #[path = "conformance/numpy.rs"]
 mod numpy;
+#[path = "conformance/sparse.rs"]
+mod sparse;
+#[path = "conformance/sparse_kernels.rs"]
+mod sparse_kernels;
 #[path = "conformance/stream.rs"]
 mod stream;
 #[path = "conformance/views.rs"]
@@ -54,20 +58,22 @@ fn run(file: &str, check: fn(&Value) -> Outcome) {
     assert!(failures.is_empty(), "{} of {file} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
-/// The same for a file that is one object with `cases`.
-fn run_cases(file: &str, check: fn(&Value) -> Outcome) {
+/// A file that is one object: the cases are in `list`, each with a name.
+fn run_list(file: &str, list: &str, check: fn(&Value) -> Outcome) {
     let path = folder().join(file);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let data: Value = serde_json::from_str(&text).unwrap();
-    let cases = data["cases"].as_array().unwrap();
-    let failures = cases.iter().enumerate().filter_map(|(at, case)| match check(case) {
-        Outcome::Passed => None,
-        Outcome::Failed(why) => Some(format!("case {at} {}: {why}", case["name"])),
-    });
-    let failures: Vec<String> = failures.collect();
-    let (ran, passed) = (cases.len(), cases.len() - failures.len());
-    report(file, &BTreeMap::from([("cases".to_owned(), Tally { ran, passed })]));
-    assert!(!cases.is_empty(), "{} has no cases", path.display());
+    let all: Value = serde_json::from_str(&text).unwrap();
+    let cases = all[list].as_array().unwrap();
+    let failures: Vec<String> = cases
+        .iter()
+        .filter_map(|case| match check(case) {
+            Outcome::Passed => None,
+            Outcome::Failed(why) => Some(format!("{}: {why}", case["name"])),
+        })
+        .collect();
+    let passed = cases.len() - failures.len();
+    println!("{file:<18} {list:<14} ran {:>4}  passed {passed:>4}  left out    0", cases.len());
+    assert!(!cases.is_empty(), "{} has no {list}", path.display());
     assert!(failures.is_empty(), "{} of {file} failed:\n{}", failures.len(), failures.join("\n"));
 }
 
@@ -102,10 +108,31 @@ fn views_like_torch_and_numpy() {
 
 #[test]
 fn tiles_of_streams_as_counted_one_by_one() {
-    run_cases("stream_tiles.json", stream::check_tiles);
+    run_list("stream_tiles.json", "cases", stream::check_tiles);
 }
 
 #[test]
 fn appends_of_any_size_as_counted_one_by_one() {
-    run_cases("stream_append.json", stream::check_append);
+    run_list("stream_append.json", "cases", stream::check_append);
+}
+
+#[test]
+fn levels_like_finch() {
+    run_list("sparse_levels.json", "cases", sparse::check);
+}
+
+#[test]
+fn sparse_kernels_like_scipy() {
+    run_list("sparse_kernels.json", "kernels", sparse_kernels::kernels);
+}
+
+#[test]
+fn sparse_graphs_and_semirings_like_scipy() {
+    run_list("sparse_kernels.json", "graphs", sparse_kernels::graphs);
+    run_list("sparse_kernels.json", "min_plus_spmv", sparse_kernels::min_plus);
+}
+
+#[test]
+fn masks_like_scipy() {
+    run_list("sparse_kernels.json", "masks", sparse_kernels::masks);
 }

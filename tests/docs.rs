@@ -6,13 +6,19 @@
 use itp::Engine;
 use itp::compile::{Options, Program, compile};
 use itp::diagnostic::{Diagnostics, Style, render};
-use itp::graph::COLORMAPS;
 use itp::graph::modules::{NoFiles, STANDARD};
 use itp::graph::scalar::hash;
+use itp::graph::{COLORMAPS, TensorKind, WindowBody};
 use itp::source::Sources;
 use itp::syntax::format;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[path = "docs/editors.rs"]
+mod editors;
+#[path = "docs/pictures.rs"]
+mod pictures;
 
 /// A script on a page.
 struct Block {
@@ -195,9 +201,75 @@ fn hashes_on_the_page_are_those_of_the_language() {
     }
 }
 
-/// The first script that anybody reads is one that they can run.
+/// The numbers that differ from run to run: seconds, and how much of the planned peak was needed.
+fn without_times(text: &str) -> String {
+    let mut shown = String::new();
+    for line in text.lines() {
+        let parts: Vec<&str> = line.split(" · ").collect();
+        let head = parts[0]
+            .strip_suffix(" s")
+            .and_then(|head| head.rsplit_once(' '))
+            .map_or(parts[0], |(head, _)| head);
+        let rest =
+            parts[1..].iter().map(|part| part.split_once(" (planned").map_or(*part, |(_, planned)| planned));
+        shown += &std::iter::once(head).chain(rest).collect::<Vec<_>>().join(" · ");
+        shown.push('\n');
+    }
+    shown
+}
+
+/// The first screen: a script that anybody can save, the command, and what it really prints; on two cores.
 #[test]
-fn the_readme_shows_the_example() {
+fn commands_of_the_readme_print_what_it_shows() {
     let first = blocks(&root().join("README.md")).swap_remove(0);
-    assert_eq!(first.text, read("examples/hills.itp"));
+    assert!(first.text.lines().count() <= 12, "the first script has more than 12 lines");
+    let folder = std::env::temp_dir().join(format!("itp-readme-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("country.itp"), &first.text).unwrap();
+    fs::create_dir_all(folder.join("examples")).unwrap();
+    fs::copy(root().join("examples/hills.itp"), folder.join("examples/hills.itp")).unwrap();
+    let page = read("README.md");
+    let mut compared = 0;
+    for block in page.split("```console\n$ itp ").skip(1) {
+        let (block, _) = block.split_once("\n```").unwrap();
+        let (line, printed) = block.split_once('\n').unwrap();
+        let args: Vec<&str> = line
+            .split('\'')
+            .flat_map(|part| match part.contains('[') {
+                true => vec![part],
+                false => part.split_whitespace().collect(),
+            })
+            .collect();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_itp"));
+        let ran = command.args(&args).args(["--threads", "2"]).current_dir(&folder).output().unwrap();
+        let told = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+        assert_eq!(without_times(told.trim_end()), without_times(printed), "{line}");
+        compared += 1;
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(compared, 2, "commands on the page");
+}
+
+/// Reading a little of every tensor on the pages that needs no data fails nowhere.
+#[test]
+fn scripts_on_pages_run() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for block in pages().iter().flat_map(|page| blocks(page)).filter(|block| block.mark.is_empty()) {
+        let Ok(engine) = Engine::compile(&block.text) else { continue };
+        let graph = &engine.program().graph;
+        let needs_data = graph.tensors.iter().any(|tensor| {
+            let host = matches!(&tensor.kind, TensorKind::Windowed(windowed) if matches!(windowed.body, WindowBody::Extern { .. }));
+            host || matches!(tensor.kind, TensorKind::Input(_))
+        });
+        for tensor in graph.tensors.iter().filter(|_| !needs_data) {
+            let corner = tensor.domain.dims().iter().map(|dim| dim.interval.lower().unwrap_or(0));
+            let slice: Vec<String> = corner.map(|at| format!("{at}:{}", at + 1)).collect();
+            count += 1;
+            if let Err(error) = engine.read_array(&format!("{}[{}]", tensor.name, slice.join(", "))) {
+                wrong.push(format!("{}: {error}", block.place));
+            }
+        }
+    }
+    none(&wrong);
+    assert!(count > 50, "only {count} tensors were read");
 }

@@ -229,3 +229,25 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn boxes_of_a_stepping_view_share_code_and_have_the_right_bits() {
+    let script = "
+        tensor a: f32[k: 3, y: inf, x: inf] = rand(y, x) * (k + 1) + f32(y % 1000)
+        tensor b: f32[y: inf, x: inf] = a[0, y, x] - a[1, y + 1, x - 1] + a[2, y, x]
+        tensor half: f32[y: 0..inf, x: inf] = b[y, x] / 2";
+    let engine = compiled(Engine::builder().store(0), script);
+    let reference = compiled(Engine::builder().store(0).kind(Kind::Interp), script);
+    let corners = [0i64, -64, 640, 1 << 38, 1 << 43, -(1 << 45)];
+    for (step, corner) in [1, 8, 1 << 20].into_iter().flat_map(|step| corners.map(|corner| (step, corner))) {
+        let range = |first: i64| format!("{first}:{}:{step}", first + 9 * step);
+        let slices = [
+            format!("b[{}, {}]", range(corner), range(-corner)),
+            format!("a[0:2, {}, {}]", range(corner), range(corner)),
+            format!("half[{}, {}]", range(corner.abs()), range(corner)),
+        ];
+        for slice in slices {
+            assert!(read(&engine, &slice).0 == read(&reference, &slice).0, "{slice}: other bits");
+        }
+    }
+}

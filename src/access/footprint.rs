@@ -109,7 +109,7 @@ fn reached(ranges: &mut Ranges<'_>, path: PathId, coord: NodeId, windows: &[Wind
 }
 
 /// The form with `local = global - offset - stride · window`, where that makes the window number cancel out.
-pub(super) fn by_global(form: &Linear, windows: &[Window]) -> Option<Linear> {
+pub fn by_global(form: &Linear, windows: &[Window]) -> Option<Linear> {
     let mut global = form.clone();
     for (dim, window) in windows.iter().enumerate() {
         let dim = dim as u32;

@@ -54,7 +54,7 @@ fn print_tensor(out: &mut String, graph: &Graph, access: &TensorAccess, (id, ten
     while let Some((name, text)) = names.next_definition() {
         let _ = writeln!(out, "    where {name} = {text}");
     }
-    for (source, window) in windows(access) {
+    for (source, window) in inferred_windows(access) {
         let (size, stride, offset) = window;
         let name = &graph.tensor(source).name;
         let clamped = if is_clamped(access, source) { ", clamped" } else { "" };
@@ -73,9 +73,10 @@ fn local_names(tensor: &Tensor) -> Vec<String> {
 }
 
 /// Size, stride and offset of the window that one element needs of a source, where all its reads move alike.
-type InferredWindow = (Vec<i64>, Vec<i64>, Vec<i64>);
+pub type InferredWindow = (Vec<i64>, Vec<i64>, Vec<i64>);
 
-fn windows(access: &TensorAccess) -> Vec<(TensorId, InferredWindow)> {
+/// The window that one element needs of every source whose reads all move alike.
+pub fn inferred_windows(access: &TensorAccess) -> Vec<(TensorId, InferredWindow)> {
     let mut sources: BTreeMap<TensorId, Vec<&Access>> = BTreeMap::new();
     access.reads.iter().for_each(|read| sources.entry(read.tensor).or_default().push(read));
     let window = |(tensor, reads): (TensorId, Vec<&Access>)| Some((tensor, inferred(&reads)?));

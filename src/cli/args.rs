@@ -71,17 +71,22 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Compile once, run several times on an empty tile store, give min and median
     Bench(BenchArgs),
+    /// Print slices as the levels they are stored as
+    Tree(TreeArgs),
     /// Explore a script; not there yet
     #[command(hide = true)]
     Repl(LaterArgs),
-    /// Pan and zoom in a browser; not there yet
-    #[command(hide = true)]
-    Serve(LaterArgs),
+    /// Pan and zoom in a browser, on this machine; also tiles, slices and zarr for other programs
+    #[cfg_attr(not(feature = "serve"), command(hide = true))]
+    Serve(ServeArgs),
     /// List, check or shrink tiles that were kept on the disk
     #[cfg(feature = "zarr")]
     Store(StoreArgs),
     /// Cut a row-major stream into tiles as it comes
     Stream(StreamArgs),
+    /// Serve an editor on stdin and stdout: the language server
+    #[cfg(feature = "lsp")]
+    Lsp(LspArgs),
     /// Write a starter script
     New(NewArgs),
     /// Print shell completions
@@ -227,6 +232,25 @@ pub struct BenchArgs {
     pub options: RunOptions,
 }
 
+/// `itp tree`
+#[derive(Debug, Args)]
+pub struct TreeArgs {
+    /// The script
+    pub file: PathBuf,
+
+    /// The slice that is printed; repeatable
+    #[arg(long, value_name = "SLICE", required = true)]
+    pub read: Vec<String>,
+
+    /// `--set`, `--bind`.
+    #[command(flatten)]
+    pub script: ScriptOptions,
+
+    /// `--threads` and the rest.
+    #[command(flatten)]
+    pub options: RunOptions,
+}
+
 /// `itp check`
 #[derive(Debug, Args)]
 pub struct CheckArgs {
@@ -287,12 +311,44 @@ pub struct EmitArgs {
     pub options: RunOptions,
 }
 
+/// `itp serve`
+#[derive(Debug, Args)]
+pub struct ServeArgs {
+    /// The script; it is read again whenever it is saved
+    pub file: PathBuf,
+
+    /// Listen on this port of 127.0.0.1; 0 takes any that is free
+    #[arg(long, value_name = "N", default_value = "8017")]
+    pub port: u16,
+
+    /// `--set`, `--bind`.
+    #[command(flatten)]
+    pub script: ScriptOptions,
+
+    /// Compute that many requests at a time instead of one per core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub threads: Option<u16>,
+
+    /// Refuse a request that needs more bytes than this; takes K, M and G
+    #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "256M")]
+    pub memory: u64,
+}
+
 /// Whatever follows the name of a command that does not exist yet
 #[derive(Debug, Args)]
 pub struct LaterArgs {
     /// Taken, and not looked at
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub rest: Vec<OsString>,
+}
+
+/// `itp lsp`
+#[cfg(feature = "lsp")]
+#[derive(Debug, Args)]
+pub struct LspArgs {
+    /// Taken because editors give it: stdin and stdout are the only way
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// `itp graph`
@@ -392,10 +448,13 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
                 without_tensors(args).or_else(|| without_passes(args)).or_else(|| without_reads(args));
             wrong.map(|why| ("emit", why))
         }
-        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) | Command::Bench(_) => None,
+        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) => None,
+        Command::Bench(_) | Command::Tree(_) => None,
         #[cfg(feature = "zarr")]
         Command::Store(_) => None,
         Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
+        #[cfg(feature = "lsp")]
+        Command::Lsp(_) => None,
         Command::New(_) | Command::Completions { .. } => None,
     }
 }

@@ -5,6 +5,7 @@
 //! ```
 
 use super::report::plural;
+pub(super) use crate::diagnostic::bytes;
 use crate::graph::view::View;
 use crate::graph::{FileKind, OutputOptions};
 use crate::io;
@@ -42,23 +43,6 @@ fn shape(view: &View) -> String {
     if sizes.is_empty() { "one".to_owned() } else { sizes.join("×") }
 }
 
-/// `512 B`, `3.1 MB`: powers of 1000, as disks count.
-pub(super) fn bytes(count: u64) -> String {
-    if count < 1000 {
-        return format!("{count} B");
-    }
-    let mut value = count as f64;
-    let mut unit = "B";
-    for next in ["kB", "MB", "GB", "TB", "PB", "EB"] {
-        // 999.95 would be shown as 1000.0.
-        if value < 999.95 {
-            break;
-        }
-        (value, unit) = (value / 1000.0, next);
-    }
-    format!("{value:.1} {unit}")
-}
-
 /// What was computed, as a table.
 pub(super) fn stats_table(stats: &Stats) -> String {
     let width = stats.windows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(6);
@@ -70,6 +54,10 @@ pub(super) fn stats_table(stats: &Stats) -> String {
         let counts: Vec<String> =
             stats.computed.iter().map(|(name, count)| format!("{count} of {name}")).collect();
         let _ = write!(text, "\nelements computed: {}", counts.join(", "));
+    }
+    for stored in &stats.formats {
+        let (own, dense) = (bytes(stored.bytes), bytes(stored.dense));
+        let _ = write!(text, "\nstored  {} in {own} as {}, {dense} if dense", stored.tensor, stored.format);
     }
     let (tiles, memory) = (stats.tiles, stats.bytes);
     let _ = write!(

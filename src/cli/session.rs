@@ -112,7 +112,7 @@ fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
     }
 }
 
-fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
+pub(super) fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
     let mut warnings = Diagnostics::default();
     engine.warnings().iter().for_each(|warning| warnings.push(warning.clone()));
     report.diagnostics(name, engine.sources(), warnings);

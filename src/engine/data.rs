@@ -5,12 +5,14 @@
 //! ```
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::formats::{Entries, fill_bytes, freeze};
 #[cfg(feature = "zarr")]
 use crate::graph::FileKind;
 use crate::graph::body::TensorId;
 use crate::graph::upstream::{reads, upstream};
-use crate::graph::{Graph, Tensor, TensorKind, WindowBody};
-use crate::io::{self, Array, Expect, IoError};
+use crate::graph::{Format, Graph, Tensor, TensorKind, WindowBody};
+use crate::io::{self, Array, Coordinates, Expect, IoError};
+use crate::run::data::Data;
 use crate::run::inputs::InputData;
 use crate::run::job::array_type;
 use std::collections::BTreeSet;
@@ -37,16 +39,20 @@ pub(super) fn calls(graph: &Graph, base: TensorId, function: &str) -> bool {
     needed(graph, base).iter().any(called)
 }
 
-/// Reads the file of an input; a zarr array is only opened.
+/// Reads the file of an input, into the format that it has; a zarr array is only opened.
 pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<InputData> {
     let shape = shape(tensor)?;
     let expect = Expect { element: tensor.element, shape: &shape };
     #[cfg(feature = "zarr")]
-    if FileKind::of(&path.to_string_lossy()) == Some(FileKind::Zarr) {
+    if FileKind::of(&path.to_string_lossy()) == Some(FileKind::Zarr) && tensor.format.is_none() {
         return super::chunked::open(tensor, path, &expect);
     }
-    let array = io::read(path, &expect).map_err(|error| unread(tensor, error))?;
-    Ok(InputData::Whole(Arc::new(array)))
+    let stored = tensor.format.as_ref().filter(|_| path.extension().is_some_and(|end| end == "npz"));
+    let read = match stored {
+        Some(format) => io::read_sparse(path, &expect).map(|found| sparse(tensor, format, found)),
+        None => io::read(path, &expect).map(|array| Ok(Data::new(array, tensor.format.as_ref()))),
+    };
+    read.unwrap_or_else(|error| Err(unread(tensor, error))).map(InputData::Whole)
 }
 
 /// The error for an input whose file is wrong.
@@ -55,6 +61,26 @@ pub(super) fn unread(tensor: &Tensor, error: IoError) -> Box<Diagnostic> {
     let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
     let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
     Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
+}
+
+/// Elements with their places, in the format of an input; what is left out must be its fill.
+fn sparse(tensor: &Tensor, format: &Format, found: Coordinates) -> Result<Data> {
+    let (fill, width) = (fill_bytes(format, tensor.element), tensor.element.bytes() as usize);
+    let failed = |why: String| {
+        Box::new(
+            Diagnostic::new(Code::E1002, format!("input {} {why}", quoted(&tensor.name))).at(tensor.span, ""),
+        )
+    };
+    if fill.iter().any(|byte| *byte != 0) {
+        let why = format!("has the fill {}, but a sparse file leaves out 0", format.fill);
+        return Err(failed(why));
+    }
+    let shape: Option<Vec<u32>> = found.shape.iter().map(|size| u32::try_from(*size).ok()).collect();
+    let shape = shape.ok_or_else(|| failed("is too large for a format".to_owned()))?;
+    let mut entries = Entries { shape, width, at: found.at, values: found.values };
+    entries.drop_fill(&fill);
+    let frozen = freeze(&entries, format, tensor.element);
+    frozen.map(Data::frozen).map_err(|_| failed(format!("has more positions than {format} can number")))
 }
 
 /// An error unless the host's array is what the input declares.

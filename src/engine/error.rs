@@ -21,7 +21,7 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    pub(super) fn new(diagnostic: Diagnostic, sources: &Sources) -> Error {
+    pub(crate) fn new(diagnostic: Diagnostic, sources: &Sources) -> Error {
         Error { diagnostics: vec![diagnostic], sources: Box::new(sources.clone()) }
     }
 

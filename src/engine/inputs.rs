@@ -8,6 +8,7 @@ use crate::diagnostic::{Code, Diagnostic, any_of, closest, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::{InputSource, Tensor, TensorKind};
 use crate::io::Array;
+use crate::run::data;
 use crate::run::inputs::InputData;
 use crate::run::job::World;
 use ndarray::{ArrayBase, Data, Dimension};
@@ -37,9 +38,11 @@ impl Engine {
     /// Gives an input its data as bytes.
     pub fn bind_array(&mut self, input: &str, array: Array) -> Result<()> {
         let id = self.input(input)?;
-        fits(self.program.graph.tensor(id), &array).map_err(|diagnostic| self.error(diagnostic))?;
+        let tensor = self.program.graph.tensor(id);
+        fits(tensor, &array).map_err(|diagnostic| self.error(diagnostic))?;
+        let data = data::Data::new(array, tensor.format.as_ref());
         self.files.remove(&id);
-        self.world.inputs.insert(id, InputData::Whole(Arc::new(array)));
+        self.world.inputs.insert(id, InputData::Whole(data));
         self.changed(|graph, base| needed(graph, base).contains(&id));
         Ok(())
     }

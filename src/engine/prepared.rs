@@ -30,6 +30,7 @@ pub struct Prepared<'e> {
     pub(super) engine: &'e Engine,
     pub(super) view: Arc<View>,
     planned: Box<dyn Planned>,
+    cancel: Cancel,
     seconds: f64,
 }
 
@@ -79,7 +80,8 @@ impl Engine {
         let start = Instant::now();
         self.ends(&view)?;
         let planned = self.planned(&view, self.world_for(view.base)?)?;
-        Ok(Prepared { engine: self, view, planned, seconds: start.elapsed().as_secs_f64() })
+        let (cancel, seconds) = (self.cancel.clone(), start.elapsed().as_secs_f64());
+        Ok(Prepared { engine: self, view, planned, cancel, seconds })
     }
 
     /// Plans the read of a slice that is not going to run: inputs need no data, host functions need not be there.
@@ -147,6 +149,25 @@ impl Sketch {
 }
 
 impl Prepared<'_> {
+    /// The same read, stopped by `cancel` alone and not with all others of its engine.
+    ///
+    /// ```
+    /// use itp::Engine;
+    /// use itp::engine::Cancel;
+    ///
+    /// let engine = Engine::compile("tensor a: i32[x: inf] = x")?;
+    /// let (cancel, wanted) = (Cancel::default(), engine.prepare("a[0:8]")?);
+    /// cancel.cancel();
+    /// assert!(engine.prepare("a[0:8]")?.stopped_by(&cancel).read_array().is_err_and(|error| error.is_cancelled()));
+    /// assert!(wanted.read_array().is_ok());
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    #[must_use]
+    pub fn stopped_by(mut self, cancel: &Cancel) -> Self {
+        self.cancel = cancel.clone();
+        self
+    }
+
     /// What is known about the run.
     pub fn plan(&self) -> &Plan {
         self.planned.plan()
@@ -178,7 +199,7 @@ impl Prepared<'_> {
         let silent = |_: u64, _: u64| {};
         let engine = self.engine;
         let control = Control {
-            cancel: engine.cancel.flag(),
+            cancel: self.cancel.flag(),
             progress: engine.progress.as_deref().map_or(&silent, |progress| progress),
             trace: engine.trace.as_deref(),
         };

@@ -96,6 +96,7 @@ impl<'a> Checker<'a> {
             Box::new(
                 Diagnostic::new(Code::E0405, format!("unknown element type {}", quoted(&name.name)))
                     .at(name.span, "not an element type")
+                    .fix_if(name.span, alias)
                     .help(help),
             )
         })

@@ -9,6 +9,7 @@ use super::scalar::Scalar;
 use super::{InputSource, NamedView, Param, Tensor, TensorKind};
 use crate::diagnostic::{Code, Diagnostic, Result, closest, counted, quoted};
 use crate::index::{Dim, Domain, INF, Interval};
+use crate::source::Span;
 use crate::syntax::ast::{
     self, Bound, Clause, Expr, ExprId, Extent, Ident, InputFrom, ItemKind, List, UnaryOp,
 };
@@ -45,7 +46,9 @@ pub(super) fn tensors(checker: &mut Checker<'_>) {
     for (symbol, module) in items(checker) {
         let item = &module.ast.items[symbol.item as usize];
         let header = match &item.kind {
-            ItemKind::Input { name, ty, from } => input(from.as_ref()).map(|kind| (name, ty, None, kind)),
+            ItemKind::Input { name, ty, format, from } => {
+                input(from.as_ref(), format.is_some().then_some(".npz")).map(|kind| (name, ty, None, kind))
+            }
             ItemKind::Var { name, ty, chunk, .. } => {
                 Ok((name, ty, chunk.as_ref(), TensorKind::Var(Scalar::bool(false))))
             }
@@ -89,22 +92,30 @@ fn declare(
         format: None,
         kind,
     });
-    Ok(TensorId(checker.tensors.len() as u32 - 1))
+    let id = TensorId(checker.tensors.len() as u32 - 1);
+    if let ItemKind::Input { format: Some((levels, span)), .. } = &item.kind {
+        let declared = checker.tensors[id.index()].clone();
+        let found = super::formats::format(checker, symbol.module, &declared, *levels, *span)?;
+        checker.tensors[id.index()].format = Some(found);
+    }
+    Ok(id)
 }
 
 /// The endings of the files that an `input` reads.
 const INPUT_ENDINGS: [&str; 6] = [".npy", ".png", ".tif", ".tiff", ".zarr", ".raw"];
 
-fn readable(path: &str) -> bool {
+fn readable(path: &str, sparse: Option<&str>) -> bool {
     let lower = path.trim_end_matches('/').to_ascii_lowercase();
+    let known = INPUT_ENDINGS.iter().copied().chain(sparse).any(|ending| lower.ends_with(ending));
     // `hills.zarr/1` is an array in a group.
-    INPUT_ENDINGS.iter().any(|ending| lower.ends_with(ending)) || lower.contains(".zarr/")
+    known || lower.contains(".zarr/")
 }
 
-fn input(from: Option<&InputFrom>) -> Result<TensorKind> {
+/// Where the data of an input is; with a format, a file may be sparse.
+fn input(from: Option<&InputFrom>, sparse: Option<&str>) -> Result<TensorKind> {
     Ok(TensorKind::Input(match from {
         None => InputSource::Host,
-        Some(InputFrom::File(path)) if !readable(&path.value) => {
+        Some(InputFrom::File(path)) if !readable(&path.value, sparse) => {
             return Diagnostic::new(
                 Code::E0809,
                 format!("cannot tell what kind of file {} is", quoted(&path.value)),
@@ -310,16 +321,19 @@ fn unknown_in_function(checker: &Checker<'_>, id: ModuleId, known: &[Arc<str>], 
     let (name, what) = (&free.name, if free.called { "function" } else { "name" });
     let outside = checker.modules.visible(id).chain(BUILTIN_NAMES.iter().copied());
     let all = known.iter().map(|name| &**name).chain(outside);
-    let help = match (checker.standard_with(name), closest(name, all)) {
-        (Some(module), _) => format!("add `use {module}` at the top: it defines `{name}`"),
-        (None, Some(close)) => format!("write `{close}`, if that was meant"),
-        (None, None) => {
-            "pass it as an argument: a function sees its arguments and top-level names".to_owned()
+    let unknown =
+        Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name))).at(free.span, "not found");
+    match (checker.standard_with(name), closest(name, all)) {
+        (Some(module), _) => unknown
+            .fix(Span { start: 0, end: 0, ..free.span }, format!("use {module}\n"))
+            .help(format!("add `use {module}` at the top: it defines `{name}`")),
+        (None, Some(close)) => {
+            unknown.fix(free.span, close).help(format!("write `{close}`, if that was meant"))
         }
-    };
-    Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name)))
-        .at(free.span, "not found")
-        .help(help)
+        (None, None) => {
+            unknown.help("pass it as an argument: a function sees its arguments and top-level names")
+        }
+    }
 }
 
 /// What a body of a tensor may call its coordinates.

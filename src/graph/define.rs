@@ -258,7 +258,8 @@ fn extern_arg(checker: &Checker<'_>, module: ModuleId, takes: &[Arc<Take>], arg:
     })
 }
 
-const BLENDS: [&str; 7] = ["sum", "product", "min", "max", "first", "last", "mean"];
+/// How windows combine, by name.
+pub const BLENDS: [&str; 7] = ["sum", "product", "min", "max", "first", "last", "mean"];
 
 fn blend(
     checker: &mut Checker<'_>,
@@ -335,12 +336,14 @@ fn custom_blend(
 }
 
 fn unknown_blend<T>(name: &Ident) -> Result<T> {
-    let help = match closest(&name.name, BLENDS) {
+    let close = closest(&name.name, BLENDS);
+    let help = match close {
         Some(close) => format!("write `blend {close}`"),
         None => format!("choose one of {}, or write `(old, new) => … init …`", BLENDS.join(", ")),
     };
     Diagnostic::new(Code::E0313, format!("unknown blend {}", quoted(&name.name)))
         .at(name.span, "not a blend")
+        .fix_if(name.span, close)
         .help(help)
         .err()
 }

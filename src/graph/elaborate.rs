@@ -29,8 +29,9 @@ use crate::source::Span;
 use crate::syntax::ast::{BinaryOp, Expr, ExprId, FnItem, Ident, UnaryOp};
 use std::sync::Arc;
 
-pub(super) use builtins::BUILTIN_NAMES;
+pub use builtins::BUILTIN_NAMES;
 pub(super) use foreign::element as foreign_element;
+pub use op::VIEW_OPS;
 use operators::Operand;
 pub(super) use operators::unify;
 
@@ -398,15 +399,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             return unknown;
         }
         if let Some(module) = self.checker.standard_with(name) {
-            return unknown.help(format!("add `use {module}` at the top: it defines `{name}`"));
+            let top = Span { start: 0, end: 0, ..span };
+            let fixed = unknown.fix(top, format!("use {module}\n"));
+            return fixed.help(format!("add `use {module}` at the top: it defines `{name}`"));
         }
         if let Some(own) = foreign::value(name) {
-            return unknown.help(format!("write `{own}`"));
+            return unknown.fix(span, own).help(format!("write `{own}`"));
         }
         let in_function = !self.calls.is_empty();
         match closest(name, known) {
             _ if name == "_" => unknown.help("give the dimension a label: `_` names nothing"),
-            Some(close) => unknown.help(format!("write `{close}`, if that was meant")),
+            Some(close) => unknown.fix(span, close).help(format!("write `{close}`, if that was meant")),
             None if in_function && self.frames[0].locals.iter().any(|(local, _)| &**local == name) => unknown
                 .help(format!("pass `{name}` as an argument: a function does not see the caller's labels")),
             None => unknown.help("declare it, or check its spelling"),

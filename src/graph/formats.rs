@@ -231,12 +231,14 @@ fn no_inside<T>(name: &str, span: Span) -> Result<T> {
 
 fn unknown<T>(name: &str, span: Span) -> Result<T> {
     let names = || LEVELS.iter().map(|(name, _)| *name).chain(["element", "pattern"]);
-    let help = match closest(name, names()) {
+    let close = closest(name, names());
+    let help = match close {
         Some(close) => format!("write `{close}`"),
         None => format!("choose from {}", names().collect::<Vec<_>>().join(", ")),
     };
     Diagnostic::new(Code::E0807, format!("unknown level {}", quoted(name)))
         .at(span, "not a level or leaf")
+        .fix_if(span, close)
         .help(help)
         .err()
 }

@@ -238,7 +238,8 @@ fn standard_module(name: &ast::Ident) -> crate::diagnostic::Result<(String, Stri
         return Ok((format!("std:{}", name.name), format!("std/{}.itp", name.name), text.into()));
     }
     let known = || STANDARD.iter().map(|(known, _)| *known);
-    let help = match closest(&name.name, known()) {
+    let close = closest(&name.name, known());
+    let help = match close {
         Some(close) => format!("write `use {close}`"),
         None => format!(
             "choose one of {}, or name a file: `use \"{}.itp\"`",
@@ -248,6 +249,7 @@ fn standard_module(name: &ast::Ident) -> crate::diagnostic::Result<(String, Stri
     };
     Diagnostic::new(Code::E0203, format!("the standard library has no module {}", quoted(&name.name)))
         .at(name.span, "unknown module")
+        .fix_if(name.span, close)
         .help(help)
         .err()
 }

@@ -298,12 +298,14 @@ fn known(name: &Arc<str>, names: &[&'static str], span: Span, what: &str) -> Res
     if names.contains(&&**name) {
         return Ok(name.clone());
     }
-    let help = match closest(name, names.iter().copied()) {
+    let close = closest(name, names.iter().copied());
+    let help = match close {
         Some(close) => format!("write `{close}`"),
         None => format!("choose one of {}", names.join(", ")),
     };
     Diagnostic::new(Code::E0803, format!("unknown {what} {}", quoted(name)))
         .at(span, "not known")
+        .fix_if(span, close)
         .help(help)
         .err()
 }

@@ -133,12 +133,14 @@ fn named_window(checker: &mut Checker<'_>, module: ModuleId, name: &Ident) -> Re
         let symbol = checker.modules.lookup(module, known);
         symbol.is_some_and(|symbol| matches!(checker.modules.item(symbol).kind, ItemKind::Window { .. }))
     });
-    let help = match closest(&name.name, windows) {
+    let close = closest(&name.name, windows);
+    let help = match close {
         Some(close) => format!("write `window {close}`"),
         None => format!("write the sizes, `window [3, 3]`, or declare `window {} = [3, 3]`", name.name),
     };
     Diagnostic::new(Code::E0201, format!("unknown window {}", quoted(&name.name)))
         .at(name.span, "not a `window` item")
+        .fix_if(name.span, close)
         .help(help)
         .err()
 }
@@ -375,12 +377,14 @@ fn map_entry(
             let labels = || {
                 declared.domain.dims().iter().map(|dim| dim.label.as_str()).filter(|label| !label.is_empty())
             };
-            let help = match closest(name, labels()) {
+            let close = closest(name, labels());
+            let help = match close {
                 Some(close) => format!("write `{close}`"),
                 None => format!("write {}, or `_` to stay at window 0", any_of(labels())),
             };
             let message = format!("`{}` has no dimension {}", declared.name, quoted(name));
-            return Diagnostic::new(Code::E0307, message).at(span, "unknown label").help(help).err();
+            let unknown = Diagnostic::new(Code::E0307, message).at(span, "unknown label");
+            return unknown.fix_if(span, close).help(help).err();
         }
     }
     let at = checker.constant_int(module, item, "an entry of `map`")?;

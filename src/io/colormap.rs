@@ -5,7 +5,7 @@
 //! the maps that have made these names known, within 7 levels of them; the others are our own.
 
 /// Red, green and blue.
-pub(super) type Colours = [[u8; 3]; 256];
+pub type Colours = [[u8; 3]; 256];
 
 /// Black to white, evenly.
 const GREY: [u32; 2] = [0x000000, 0xffffff];
@@ -43,7 +43,7 @@ const OCEAN: [u32; 9] =
     [0x050a24, 0x0a1f4a, 0x0f3a70, 0x175a90, 0x2480a6, 0x43a5b5, 0x7cc7c3, 0xbbe3d9, 0xf4fbf6];
 
 /// The colours of the map with that name.
-pub(super) fn colours(name: &str) -> Option<Colours> {
+pub fn colours(name: &str) -> Option<Colours> {
     let points: &[u32] = match name {
         "grey" | "gray" => &GREY,
         "terrain" => &TERRAIN,

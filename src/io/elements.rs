@@ -131,7 +131,7 @@ fn cast_block<S: Sample, D: Sample>(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Replaces `out` by the elements of `bytes`, each as the nearest f64.
-pub(super) fn to_f64(element: Element, bytes: &[u8], out: &mut Vec<f64>) {
+pub fn to_f64(element: Element, bytes: &[u8], out: &mut Vec<f64>) {
     with_sample!(element, S => f64_block::<S>(bytes, out));
 }
 

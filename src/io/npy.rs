@@ -247,7 +247,7 @@ fn step(index: &mut [i64], shape: &[i64]) {
 }
 
 /// The bytes that come before the elements; their number is a multiple of 64.
-pub(super) fn header_bytes(element: Element, shape: &[i64]) -> Vec<u8> {
+pub fn header_bytes(element: Element, shape: &[i64]) -> Vec<u8> {
     header_of(element, shape, 0)
 }
 

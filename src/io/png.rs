@@ -116,6 +116,20 @@ impl Write for Pipe {
     }
 }
 
+/// A whole file in memory: red, green, blue and opacity of every pixel, row by row, compressed quickly.
+pub fn rgba_file(width: u32, height: u32, pixels: &[u8]) -> std::result::Result<Vec<u8>, String> {
+    let mut file = Vec::new();
+    let mut encoder = ::png::Encoder::new(&mut file, width, height);
+    encoder.set_color(ColorType::Rgba);
+    encoder.set_compression(::png::Compression::Fast);
+    let written = encoder.write_header().and_then(|mut writer| {
+        writer.write_image_data(pixels)?;
+        writer.finish()
+    });
+    written.map_err(|error| error.to_string())?;
+    Ok(file)
+}
+
 /// Writes one image of u8 or u16 samples, those of a pixel side by side.
 pub(super) struct Encoder {
     out: Out,

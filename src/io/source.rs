@@ -9,7 +9,9 @@ use std::path::Path;
 /// A regular file that is being read.
 pub(super) struct Source {
     file: File,
-    /// Bytes in the file.
+    /// Where it begins in the file.
+    base: u64,
+    /// Bytes in it.
     pub(super) len: u64,
 }
 
@@ -25,13 +27,19 @@ impl Source {
         }
         let file = File::open(path)?;
         let len = file.metadata()?.len();
-        Ok(Source { file, len })
+        Ok(Source { file, base: 0, len })
+    }
+
+    /// A file that is part of this one.
+    pub(super) fn inside(self, start: u64, size: u64) -> Result<Source> {
+        let len = self.within(start, size)?;
+        Ok(Source { base: self.base + start, len, ..self })
     }
 
     /// Exactly `size` bytes from `start`.
     pub(super) fn bytes(&mut self, start: u64, size: u64) -> Result<Vec<u8>> {
         let mut data = room(self.within(start, size)?)?;
-        self.file.seek(SeekFrom::Start(start))?;
+        self.file.seek(SeekFrom::Start(self.base + start))?;
         (&self.file).take(size).read_to_end(&mut data)?;
         if (data.len() as u64) < size {
             return Err(fault(format!("became shorter while it was read: {} bytes of {size}", data.len())));
@@ -42,7 +50,7 @@ impl Source {
     /// A reader of the `size` bytes from `start`.
     pub(super) fn part(&mut self, start: u64, size: u64) -> Result<impl BufRead + '_> {
         let size = self.within(start, size)?;
-        self.file.seek(SeekFrom::Start(start))?;
+        self.file.seek(SeekFrom::Start(self.base + start))?;
         Ok(BufReader::with_capacity(1 << 16, &self.file).take(size))
     }
 

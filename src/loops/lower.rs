@@ -27,11 +27,13 @@ mod layout;
 mod reads;
 mod reductions;
 mod selections;
+mod walks;
 
 use super::builder::Builder;
 use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
 use super::passes::jam::Choice;
 use super::passes::{self, Pass};
+use crate::access::skip::Walk;
 use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
 use crate::graph::resolve_weak::Resolved;
@@ -59,6 +61,9 @@ pub struct Lowered {
     pub windowed: bool,
     /// How many rows are computed together, if it came that far.
     pub jam: Option<Choice>,
+    /// The source whose stored elements it goes along: its buffer holds their values, and three more stand after the
+    /// output, where the elements of every row begin, where they or their runs lie, and where their runs end.
+    pub walk: Option<Walk>,
     layout: Layout,
 }
 
@@ -72,11 +77,17 @@ impl Lowered {
 
 /// The kernel of a tensor that has a body.
 pub fn lower(graph: &Graph, tensor: TensorId, access: &TensorAccess) -> Option<Lowered> {
-    lower_until(graph, tensor, access, Pass::Sweep)
+    lower_until(graph, tensor, access, None, Pass::Sweep)
 }
 
-/// The kernel of a tensor that has a body, as it is after a pass.
-pub fn lower_until(graph: &Graph, tensor: TensorId, access: &TensorAccess, last: Pass) -> Option<Lowered> {
+/// The kernel of a tensor that has a body, as it is after a pass; it may go along the stored elements of a source.
+pub fn lower_until(
+    graph: &Graph,
+    tensor: TensorId,
+    access: &TensorAccess,
+    walk: Option<&Walk>,
+    last: Pass,
+) -> Option<Lowered> {
     let declared = graph.tensor(tensor);
     let (resolved, windows) = match &declared.kind {
         TensorKind::Pointwise(pointwise) => (&pointwise.body, &[][..]),
@@ -98,7 +109,7 @@ pub fn lower_until(graph: &Graph, tensor: TensorId, access: &TensorAccess, last:
         windows,
         blend,
     };
-    Some(lower_body_until(graph, resolved, access, &target, last))
+    Some(lower_body_until(graph, resolved, access, &target, walk, last))
 }
 
 /// The kernel of a view, which copies a box of it from its base; `body` is what
@@ -118,7 +129,7 @@ pub fn lower_view_until(graph: &Graph, view: &View, body: &Resolved, last: Pass)
         windows: &[],
         blend: None,
     };
-    lower_body_until(graph, body, &access, &target, last)
+    lower_body_until(graph, body, &access, &target, None, last)
 }
 
 /// What a kernel computes.
@@ -139,7 +150,7 @@ pub struct Target<'t> {
 
 /// The kernel of any resolved body.
 pub fn lower_body(graph: &Graph, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) -> Lowered {
-    lower_body_until(graph, resolved, access, target, Pass::Sweep)
+    lower_body_until(graph, resolved, access, target, None, Pass::Sweep)
 }
 
 fn lower_body_until(
@@ -147,6 +158,7 @@ fn lower_body_until(
     resolved: &Resolved,
     access: &TensorAccess,
     target: &Target<'_>,
+    walk: Option<&Walk>,
     last: Pass,
 ) -> Lowered {
     let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
@@ -154,6 +166,7 @@ fn lower_body_until(
     let mut buffers: Vec<Buffer> =
         sources.iter().map(|id| Buffer { element: graph.tensor(*id).element, written: false }).collect();
     buffers.push(Buffer { element: stored_as(target), written: true });
+    buffers.extend(walk.into_iter().flat_map(walks::arrays));
     let layout = Layout::new(graph, &sources, target.rank, target.windows.len());
     let builder = Builder::new(target.name, layout.names.clone(), buffers);
     let mut lowerer = Lowerer {
@@ -167,6 +180,7 @@ fn lower_body_until(
         vars: Vec::new(),
         row: target.rank.max(1),
         arms: 0,
+        walk,
     };
     lowerer.kernel(resolved, access, target);
     let (passed, layout) = (passes::run(lowerer.builder.finish(), last), lowerer.layout);
@@ -178,6 +192,7 @@ fn lower_body_until(
         rank: target.rank,
         windowed: !target.windows.is_empty(),
         jam: passed.jam,
+        walk: walk.cloned(),
         layout,
     }
 }
@@ -210,6 +225,8 @@ struct Lowerer<'g> {
     row: usize,
     /// Depth of the innermost `if` block, 0 if none is open.
     arms: usize,
+    /// The reduction that goes along stored elements.
+    walk: Option<&'g Walk>,
 }
 
 /// A body with what is known about it.
@@ -252,7 +269,9 @@ impl Lowerer<'_> {
         let mut loops = Vec::new();
         for dim in 0..self.row {
             let (lo, hi) = self.bounds(target.rank, dim);
-            let kind = if dim + 1 == self.row { LoopKind::Row } else { LoopKind::Serial };
+            // How many elements are stored differs from row to row, and so do the loops along them.
+            let lanes = dim + 1 == self.row && self.walk.is_none();
+            let kind = if lanes { LoopKind::Row } else { LoopKind::Serial };
             let (open, _) = self.builder.open_loop(kind, lo, hi, &[]);
             self.scopes.push(HashMap::new());
             self.vars.push(open.var);

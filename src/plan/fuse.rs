@@ -16,6 +16,7 @@ use crate::access::linear::{Atom, Linear};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, UnaryFn};
+use crate::index::Interval;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Rows that are computed together.
@@ -28,10 +29,12 @@ const KEEP: u64 = 4;
 const MOST_PLACES: usize = 16;
 
 /// What was computed in its reader rather than on its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fused {
     /// The source.
     pub source: TensorId,
+    /// Where it is read, relative to the reader's own coordinates, per dimension.
+    pub reach: Vec<Interval>,
     /// How many elements of it are computed for four of the reader.
     pub times: u64,
     /// Operations for an element of it.
@@ -59,14 +62,17 @@ fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
     let own = work(stages, reader, access)?;
     let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
     sources.into_iter().find_map(|source| {
-        let inner = body_of(stages, source).filter(|_| source != id)?;
+        // What has a format is kept in it.
+        let apart = source == id || stages.tensor(source).format.is_some();
+        let inner = body_of(stages, source).filter(|_| !apart)?;
         let work = work(stages, inner, &stages.accesses[source.index()])?;
         let places = places(reader, access, source)?;
         let times = instances(&places);
         // Four elements each way: computed as often as they are read, or once, kept, and loaded.
         let (computed, kept) = (times * work, JAM * (work + KEEP) + times);
         let total = own * JAM + computed;
-        (computed <= kept && total <= MOST_WORK * JAM).then_some(Fused { source, times, work })
+        let reach = reach(&places);
+        (computed <= kept && total <= MOST_WORK * JAM).then_some(Fused { source, reach, times, work })
     })
 }
 
@@ -110,6 +116,16 @@ fn offsets(body: &Body, form: &Linear, dim: u32) -> Option<Vec<i64>> {
         }
     }
     is_own.then_some(offsets)
+}
+
+/// The box around all places.
+fn reach(places: &BTreeSet<Vec<i64>>) -> Vec<Interval> {
+    let rank = places.first().map_or(0, Vec::len);
+    let along = |dim: usize| {
+        let all = places.iter().filter_map(|place| Interval::point(place[dim]).ok());
+        all.reduce(Interval::hull).unwrap_or(Interval::all())
+    };
+    (0..rank).map(along).collect()
 }
 
 /// How many elements of a source four elements of a reader need that lie below each other.

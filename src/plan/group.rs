@@ -289,6 +289,9 @@ impl Former<'_> {
         if recurrence(self.stages, id).is_some() {
             return Some("it is computed step by step");
         }
+        if self.stages.tensor(id).format.is_some() {
+            return Some("it is kept in a format");
+        }
         let [group] = groups.iter().copied().collect::<Vec<_>>()[..] else {
             return Some("several groups read it");
         };

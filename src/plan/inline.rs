@@ -63,7 +63,8 @@ fn sparse_source(stages: &Stages, request: &Request, boxes: &Needed) -> Option<T
     let sparse = |(source, count): (&TensorId, &u128)| {
         let held = boxes.get(source).map_or(0, |region| volume(region));
         let read = asked.saturating_mul(*count).saturating_mul(WASTE);
-        (body_of(stages, *source).is_some() && held > read).then_some(*source)
+        let inner = body_of(stages, *source).filter(|_| stages.tensor(*source).format.is_none());
+        (inner.is_some() && held > read).then_some(*source)
     };
     reads.iter().find_map(sparse)
 }

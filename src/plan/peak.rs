@@ -14,6 +14,7 @@ use super::needs::Motion;
 use super::order::Order;
 use super::readers::{Division, each};
 use super::reuse::buffers;
+use crate::graph::{Level, Tensor};
 use crate::index::Interval;
 use std::collections::{HashMap, VecDeque};
 
@@ -87,7 +88,7 @@ fn walked(division: &Division, threads: usize) -> (u64, u64) {
         let group = &division.groups[step.tile.0];
         let result = step.tile.0 + 1 == division.groups.len();
         if !result {
-            let size = tile_bytes(division, group, &step.tile.1);
+            let size = tile_bytes(division, group, &group.grid.tile(&step.tile.1));
             alive.insert(step.number, (step.readers.max(1), size));
             bytes += size;
         }
@@ -103,9 +104,37 @@ fn element_bytes(division: &Division, group: &Group) -> u64 {
     division.stages.tensor(group.target).element.bytes()
 }
 
-fn tile_bytes(division: &Division, group: &Group, number: &[i64]) -> u64 {
-    let elements = volume(&group.grid.tile(number)).min(u64::MAX.into()) as u64;
-    elements.saturating_mul(element_bytes(division, group))
+/// Bytes of a tile, at the most: dense while it is made, then in its format, which may take more.
+pub fn tile_bytes(division: &Division, group: &Group, tile: &[Interval]) -> u64 {
+    let tensor = division.stages.tensor(group.target);
+    let shape = tile.iter().map(|range| range.len().unwrap_or(0).max(0) as u64);
+    stored_bytes(tensor, &shape.collect::<Vec<_>>())
+}
+
+/// Bytes of a box of that shape, dense or in the tensor's format, whichever is more.
+fn stored_bytes(tensor: &Tensor, shape: &[u64]) -> u64 {
+    let elements = shape.iter().copied().fold(1, u64::saturating_mul);
+    let dense = elements.saturating_mul(tensor.element.bytes());
+    let Some(format) = &tensor.format else { return dense };
+    let (mut positions, mut numbers, mut sizes) = (1u64, 0u64, shape);
+    for level in &format.levels {
+        let (own, rest) = sizes.split_at(level.dims().min(sizes.len()));
+        let below = own.iter().copied().fold(positions, u64::saturating_mul);
+        // Four bytes per number: one and a bit per position, and so many per child.
+        let (each, child) = match level {
+            Level::Dense => (0, 0),
+            Level::SparseList | Level::RunList => (1, 1),
+            Level::SparseDict => (1, 2),
+            Level::SparseCoo(dims) => (1, *dims as u64),
+            Level::SparseBytemap => (1, 3),
+            Level::SparseBand => (2, 0),
+        };
+        let level =
+            (positions.saturating_add(1)).saturating_mul(each).saturating_add(below.saturating_mul(child));
+        numbers = numbers.saturating_add(level);
+        (positions, sizes) = (below, rest);
+    }
+    dense.max(numbers.saturating_mul(4).saturating_add(dense))
 }
 
 /// For every shared group the tiles that two neighbouring rows of results, and those in flight, read.
@@ -115,9 +144,12 @@ fn counted(division: &Division, threads: usize) -> (u64, u64) {
         let alive = alive_at_once(division, at).min(group.grid.count()).saturating_add(threads as u128);
         let alive = alive.min(u64::MAX.into()) as u64;
         tiles = tiles.saturating_add(alive);
+        let shape: Vec<u64> = group.grid.shape.iter().map(|size| *size as u64).collect();
+        let whole = stored_bytes(division.stages.tensor(group.target), &shape);
         let largest = group.grid.largest().min(u64::MAX.into()) as u64;
-        bytes = bytes
-            .saturating_add(alive.saturating_mul(largest).saturating_mul(element_bytes(division, group)));
+        let largest = largest.saturating_mul(element_bytes(division, group));
+        let formatted = division.stages.tensor(group.target).format.is_some();
+        bytes = bytes.saturating_add(alive.saturating_mul(if formatted { whole } else { largest }));
     }
     (tiles, bytes)
 }
@@ -213,5 +245,34 @@ pub fn held_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
     let own = task.steps.as_ref().map_or(0, |(_, slot)| {
         (slot.elements().min(u64::MAX.into()) as u64).saturating_mul(element_bytes(division, group))
     });
-    buffers(&division.stages, group, task).total().saturating_add(own)
+    let formats =
+        freezing_bytes(division, group, &task.tile).saturating_add(listing_bytes(division, group, task));
+    buffers(&division.stages, group, task).total().saturating_add(own).saturating_add(formats)
+}
+
+/// Bytes per element that freezing takes besides the element itself: its place, and two ranges of entries.
+const FREEZING: u64 = 24;
+
+/// What freezing a tile takes beside it, at the most: its entries, positions, and what it is frozen into.
+pub fn freezing_bytes(division: &Division, group: &Group, tile: &[Interval]) -> u64 {
+    let tensor = division.stages.tensor(group.target);
+    if tensor.format.is_none() || group.why.is_empty() {
+        return 0;
+    }
+    let elements = volume(tile).min(u64::MAX.into()) as u64;
+    elements.saturating_mul(FREEZING + 2 * tensor.element.bytes())
+}
+
+/// The stored elements of tiles in formats, listed by row: begins of rows, two coordinates and a value each.
+fn listing_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
+    let members = group.members.iter().zip(&task.slots);
+    let bytes = members.filter_map(|(member, slot)| {
+        let tensor = division.stages.tensor(member.tensor);
+        let listed = tensor.format.is_some() && matches!(member.role, Role::Gather(_));
+        let region = &slot.as_ref().filter(|_| listed)?.region;
+        let elements = volume(region).min(u64::MAX.into()) as u64;
+        // There are no more rows than elements, and one begin more than rows.
+        Some(elements.saturating_mul(12 + tensor.element.bytes()).saturating_add(4))
+    });
+    bytes.fold(0, u64::saturating_add)
 }

@@ -13,9 +13,11 @@ use super::group::{Group, Needed, Request};
 use super::recurrence::recurrence;
 use super::stages::Stages;
 use crate::access::footprint::Region;
-use crate::graph::Recurrence;
-use crate::graph::body::TensorId;
+use crate::access::{Driver, Reach};
+use crate::graph::body::{Coord, TensorId};
+use crate::graph::{Recurrence, Tensor, TensorKind};
 use crate::index::Interval;
+use std::collections::BTreeSet;
 
 /// Elements of a tile, about.
 const TILE: i64 = 1 << 19;
@@ -42,7 +44,8 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         let shape = sizes.enumerate().map(|(dim, size)| if dim < call.numbers { 1 } else { size }).collect();
         return Grid::new(region, vec![0; rank], shape);
     }
-    let mut shape = default_shape(region, request.threads);
+    let apart: Vec<bool> = (0..rank).map(|dim| falls_apart(stages, target, dim as u32)).collect();
+    let mut shape = default_shape(region, &apart, request.threads);
     let bounded = |dim: usize| tensor.domain.dims()[dim].interval.is_bounded();
     if let Some(chunk) = &tensor.chunk {
         let endless = (0..rank).filter(|dim| !bounded(*dim));
@@ -70,6 +73,22 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
     Grid::new(region.clone(), origin, shape)
 }
 
+/// The shape of the tiles of a tensor when much of it is asked for by one worker, and its dimensions belong together.
+pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
+    const MUCH: i64 = 1 << 20;
+    let dims = tensor.domain.dims().iter();
+    let region: Region = dims
+        .map(|dim| {
+            Some(dim.interval).filter(|own| own.is_bounded()).unwrap_or(Interval::trusted(0, MUCH - 1))
+        })
+        .collect();
+    let mut shape = default_shape(&region, &vec![false; region.len()], 1);
+    let endless = tensor.domain.dims().iter().enumerate().filter(|(_, dim)| !dim.interval.is_bounded());
+    let sizes = endless.zip(tensor.chunk.iter().flatten());
+    sizes.for_each(|((dim, _), size)| shape[dim] = (*size).max(1));
+    shape
+}
+
 /// Steps of a recurrence are made whole, by all workers together: tiles of their own would begin at the first step
 /// each, and compute again what their neighbours do. Only what is very large is cut, into few.
 fn whole_steps(region: &Region, recurrence: &Recurrence, element: u64) -> Vec<i64> {
@@ -86,12 +105,44 @@ fn whole_steps(region: &Region, recurrence: &Recurrence, element: u64) -> Vec<i6
     (0..region.len()).map(|dim| if shape[dim] == len(dim) { i64::MAX / 4 } else { shape[dim] }).collect()
 }
 
-fn default_shape(region: &Region, threads: usize) -> Vec<i64> {
+/// Whether the coordinates of a dimension have nothing to do with each other: one of the target needs just one of every
+/// stage before it, as channels do that are blurred each for itself.
+fn falls_apart(stages: &Stages, target: TensorId, dim: u32) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut queue = vec![(target, dim)];
+    while let Some((id, dim)) = queue.pop() {
+        if !seen.insert((id, dim)) {
+            continue;
+        }
+        if matches!(stages.tensor(id).kind, TensorKind::Windowed(_)) || recurrence(stages, id).is_some() {
+            return false;
+        }
+        for read in &stages.accesses[id.index()].reads {
+            match followed(&read.reach, dim) {
+                Some(own) => queue.push((read.tensor, own)),
+                None if matches!(stages.tensor(read.tensor).kind, TensorKind::Input(_) | TensorKind::Var(_)) => {}
+                None => return false,
+            }
+        }
+    }
+    true
+}
+
+/// The dimension of what is read that goes along with a dimension of the reader, one by one.
+fn followed(reach: &[Reach], dim: u32) -> Option<u32> {
+    let driver = Some(Driver { coord: Coord::Global(dim), stride: 1, per: 1 });
+    let own = reach.iter().position(|reach| reach.driver == driver && reach.range.len() == Some(1))?;
+    let alone = reach.iter().filter(|reach| reach.driver.is_some_and(|by| by.coord == Coord::Global(dim)));
+    (alone.count() == 1).then_some(own as u32)
+}
+
+fn default_shape(region: &Region, apart: &[bool], threads: usize) -> Vec<i64> {
     let rank = region.len();
     let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
     let mut shape = vec![1; rank];
-    // Channels and the like are whole in every tile: readers often need all of them.
-    let short = |dim: usize| dim + 1 < rank && len(dim) <= SHORT;
+    // Channels and the like are whole in every tile, if readers need several of them, and else on their own: what a
+    // task holds of its sources is so much less.
+    let short = |dim: usize| dim + 1 < rank && len(dim) <= SHORT && !apart[dim];
     let mut left = TILE;
     for dim in (0..rank).filter(|dim| short(*dim)) {
         shape[dim] = len(dim);

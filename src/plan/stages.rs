@@ -6,11 +6,12 @@
 //! m.windows: f32, windows blended by sum        m: f16 = m.windows[x] / count(x)
 //! ```
 //!
-//! Means, f16 windows and host functions become hidden tensors, so that everything below knows inputs, variables,
+//! Means, f16 windows and host functions become hidden tensors, windows without seams plain bodies, so that everything below knows inputs, variables,
 //! bodies, blended windows and host calls, and nothing else.
 
 use super::fuse::{Fused, fuse};
 use super::needs::{Needs, needs};
+use super::seamless::without_windows;
 use crate::access::{Accesses, TensorAccess, tensor_access};
 use crate::diagnostic::Diagnostics;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
@@ -41,6 +42,8 @@ pub struct Stages {
     pub hosts: BTreeMap<TensorId, HostCall>,
     /// Variables that are copies of others.
     pub copied: BTreeMap<TensorId, TensorId>,
+    /// The windows of tensors that are computed without them.
+    pub seamless: BTreeMap<TensorId, Arc<Windowed>>,
     /// What each computes of its sources itself, because that is cheaper than to keep it.
     pub fused: BTreeMap<TensorId, Vec<Fused>>,
     /// How many of them belong to the script; the others were added for one request.
@@ -72,6 +75,7 @@ pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> 
         needs: Vec::new(),
         hosts: BTreeMap::new(),
         copied: BTreeMap::new(),
+        seamless: BTreeMap::new(),
         fused: BTreeMap::new(),
         kept: declared,
     };
@@ -192,6 +196,11 @@ impl Stages {
             let takes: Vec<Arc<Take>> = args.iter().map(|arg| windowed.takes[*arg].clone()).collect();
             windowed.body = WindowBody::Expr(self.host_windows(id, &windowed, &name, &takes)?);
             self.set_kind(id, TensorKind::Windowed(Box::new(windowed.clone())));
+        }
+        if let Some(body) = without_windows(self.tensor(id), &windowed, &self.accesses[id.index()]) {
+            self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
+            self.seamless.insert(id, Arc::new(windowed));
+            return Ok(());
         }
         let element = self.tensor(id).element;
         let mean = matches!(windowed.blend.kind, BlendKind::Mean);

@@ -5,14 +5,15 @@
 //! input b: u16[t: 100000, y: 1024, x: 1024] from "b.zarr"   rows 0..34 for the first slab, then 34..68, …
 //! ```
 
+use super::data::Data;
 use super::job::World;
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
+use crate::formats::Frozen;
 use crate::graph::body::TensorId;
 use crate::graph::digest::Digest;
 use crate::graph::{FileKind, InputSource, TensorKind};
 use crate::index::Interval;
-use crate::io::Array;
 use crate::plan::grid::volume;
 use crate::plan::readers::Division;
 use std::collections::BTreeMap;
@@ -21,8 +22,8 @@ use std::sync::Arc;
 /// Where the elements of an input are.
 #[derive(Clone)]
 pub enum InputData {
-    /// In memory; the first element is the domain's lowest corner.
-    Whole(Arc<Array>),
+    /// In memory, dense or in a format; the first element is the domain's lowest corner.
+    Whole(Data),
     /// Elsewhere.
     OnDemand(Arc<dyn BoxSource>),
 }
@@ -40,10 +41,23 @@ pub trait BoxSource: Send + Sync {
 }
 
 impl InputData {
+    /// All of it, if it is in memory.
+    pub fn whole(&self) -> Option<&Data> {
+        match self {
+            InputData::Whole(data) => Some(data),
+            InputData::OnDemand(_) => None,
+        }
+    }
+
+    /// What it is frozen into.
+    pub fn as_frozen(&self) -> Option<&Frozen> {
+        self.whole().and_then(Data::as_frozen)
+    }
+
     /// Whether two are the same object.
     pub fn is_same(&self, other: &InputData) -> bool {
         match (self, other) {
-            (InputData::Whole(a), InputData::Whole(b)) => Arc::ptr_eq(a, b),
+            (InputData::Whole(a), InputData::Whole(b)) => a.is_same(b),
             (InputData::OnDemand(a), InputData::OnDemand(b)) => Arc::ptr_eq(a, b),
             (InputData::Whole(_), InputData::OnDemand(_)) | (InputData::OnDemand(_), InputData::Whole(_)) => {
                 false
@@ -54,7 +68,7 @@ impl InputData {
     /// The elements in 128 bits, or what stands for them.
     pub fn digest(&self) -> u128 {
         match self {
-            InputData::Whole(array) => Digest::of("data").bytes(&array.data).bits(),
+            InputData::Whole(data) => data.digest(),
             InputData::OnDemand(source) => {
                 Digest::of("boxes").bytes(&source.identity().unwrap_or_default()).bits()
             }
@@ -92,16 +106,11 @@ fn on_demand(world: &World, id: TensorId, source: &InputSource, region: &Region)
     }
 }
 
-/// Bytes of inputs that are in memory before the run.
-pub fn resident_bytes(world: &World, division: &Division) -> u64 {
-    let whole =
-        read_by(division).filter(|(id, region, source)| on_demand(world, *id, source, region).is_none());
-    let bytes = whole.map(|(id, ..)| {
-        let tensor = division.stages.tensor(id);
-        let elements = tensor.domain.shape().map_or(0, |shape| shape.iter().product::<i64>());
-        elements as u64 * tensor.element.bytes()
-    });
-    bytes.fold(0, u64::saturating_add)
+/// The inputs of a division that are in memory before the run.
+pub fn resident(world: &World, division: &Division) -> impl Iterator<Item = TensorId> {
+    read_by(division)
+        .filter(|(id, region, source)| on_demand(world, *id, source, region).is_none())
+        .map(|(id, ..)| id)
 }
 
 /// Bytes of the boxes that are brought to memory for a division.

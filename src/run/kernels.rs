@@ -1,9 +1,15 @@
 //! The machine code of stages, compiled when it is first needed and kept.
 
+use crate::access::skip::{Skip, Walk, skip};
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
-use crate::graph::body::TensorId;
+use crate::graph::body::{BoundVar, NodeId, Op, Table, TensorId};
+use crate::graph::resolve_weak::Resolved;
+use crate::graph::types::{Element, Ty};
+use crate::graph::{Pointwise, TensorKind};
+use crate::index::Domain;
 use crate::jit::{self, JitOptions, Module, Vectors};
-use crate::loops::lower::{Lowered, lower};
+use crate::loops::lower::{Lowered, lower_until};
+use crate::loops::passes::Pass;
 use crate::loops::work::steps;
 use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
@@ -19,6 +25,10 @@ pub struct Kernel {
     pub module: Module,
     /// How much of it a call may do.
     pub pace: Pace,
+    /// What it need not look at of sources in formats.
+    pub skip: Option<Skip>,
+    /// The code that goes along stored elements, if there is some.
+    pub walking: Option<Box<Kernel>>,
 }
 
 /// How many elements of a stage take some milliseconds, as far as is known.
@@ -68,12 +78,45 @@ impl Pace {
 pub struct Kernels {
     vectors: Vectors,
     known: Mutex<BTreeMap<TensorId, Arc<Kernel>>>,
+    /// Code of stages that requests added, the one used longest ago first.
+    added: Mutex<Vec<(Recipe, Arc<Kernel>)>>,
+}
+
+/// Kernels of added stages that are kept: the levels of some layers that someone zooms through.
+const MOST_ADDED: usize = 32;
+
+/// All that the code of an added stage is made from, besides the stages of the script.
+#[derive(PartialEq, Eq)]
+struct Recipe {
+    domain: Domain,
+    element: Element,
+    root: NodeId,
+    nodes: Vec<(Op, Ty)>,
+    tables: Vec<Arc<Table>>,
+    binders: Vec<BoundVar>,
+}
+
+/// What an added stage is made from; none if it reads others that were added.
+fn recipe(stages: &Stages, id: TensorId) -> Option<Recipe> {
+    let tensor = stages.tensor(id);
+    let TensorKind::Pointwise(Pointwise { body, recurrence: None }) = &tensor.kind else { return None };
+    let Resolved { body, root } = body;
+    let known = |op: &Op| !matches!(op, Op::Read { tensor, .. } if tensor.index() >= stages.kept);
+    let nodes = body.nodes().map(|(_, node)| known(&node.op).then(|| (node.op.clone(), node.ty)));
+    Some(Recipe {
+        domain: tensor.domain.clone(),
+        element: tensor.element,
+        root: *root,
+        nodes: nodes.collect::<Option<_>>()?,
+        tables: body.tables.clone(),
+        binders: body.binders.clone(),
+    })
 }
 
 impl Kernels {
     /// None yet; their vectors will be at most that wide.
     pub fn new(vectors: Vectors) -> Kernels {
-        Kernels { vectors, known: Mutex::default() }
+        Kernels { vectors, known: Mutex::default(), added: Mutex::default() }
     }
 
     /// How wide vectors may be.
@@ -83,9 +126,8 @@ impl Kernels {
 
     /// The code of a stage.
     pub fn get(&self, stages: &Stages, id: TensorId) -> Result<Arc<Kernel>> {
-        // Stages that a request adds are numbered anew for each.
         if id.index() >= stages.kept {
-            return compile(stages, id, self.vectors).map(Arc::new);
+            return self.get_added(stages, id);
         }
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernel) = known.get(&id) {
@@ -95,10 +137,43 @@ impl Kernels {
         known.insert(id, kernel.clone());
         Ok(kernel)
     }
+
+    /// The code of a stage that a request added. They are numbered anew for each request, so what they do is compared.
+    fn get_added(&self, stages: &Stages, id: TensorId) -> Result<Arc<Kernel>> {
+        let Some(recipe) = recipe(stages, id) else {
+            return compile(stages, id, self.vectors).map(Arc::new);
+        };
+        let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = match added.iter().position(|(known, _)| *known == recipe) {
+            Some(at) => added.remove(at),
+            None => (recipe, Arc::new(compile(stages, id, self.vectors)?)),
+        };
+        let kernel = entry.1.clone();
+        added.push(entry);
+        if added.len() > MOST_ADDED {
+            added.remove(0);
+        }
+        Ok(kernel)
+    }
 }
 
 fn compile(stages: &Stages, id: TensorId, vectors: Vectors) -> Result<Kernel> {
-    let lowered = lower(&stages.graph, id, &stages.accesses[id.index()]);
+    let skip = skipping(stages, id);
+    let walk = skip.as_ref().and_then(Skip::walk);
+    let walking = walk.map(|walk| compile_one(stages, id, Some(walk), vectors)).transpose()?;
+    let dense = compile_one(stages, id, None, vectors)?;
+    Ok(Kernel { walking: walking.map(Box::new), skip, ..dense })
+}
+
+/// How a stage reads its sources in formats; a recurrence, which is one of its own sources, looks at everything.
+pub(super) fn skipping(stages: &Stages, id: TensorId) -> Option<Skip> {
+    let tensor = stages.tensor(id);
+    let TensorKind::Pointwise(Pointwise { body, recurrence: None }) = &tensor.kind else { return None };
+    skip(&stages.graph, body, &stages.accesses[id.index()], tensor.domain.rank())
+}
+
+fn compile_one(stages: &Stages, id: TensorId, walk: Option<&Walk>, vectors: Vectors) -> Result<Kernel> {
+    let lowered = lower_until(&stages.graph, id, &stages.accesses[id.index()], walk, Pass::Sweep);
     let lowered = lowered.expect("only stages with a body are compiled");
     let options = JitOptions { vectors, ..JitOptions::default() };
     let module = jit::compile(std::slice::from_ref(&lowered.kernel), &options).map_err(|why| {
@@ -106,7 +181,7 @@ fn compile(stages: &Stages, id: TensorId, vectors: Vectors) -> Result<Kernel> {
         Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
     })?;
     let pace = Pace::new(steps(&lowered.kernel));
-    Ok(Kernel { lowered, module, pace })
+    Ok(Kernel { lowered, module, pace, skip: None, walking: None })
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ pub struct Ledger {
     made: AtomicU64,
     freed: AtomicU64,
     elements: Vec<AtomicU64>,
+    /// Bytes of the tiles of every tensor that has a format: dense, and as they are stored.
+    stored: Vec<[AtomicU64; 2]>,
     vector_bits: AtomicU64,
 }
 
@@ -29,6 +31,8 @@ pub struct Counts {
     pub freed: u64,
     /// Elements computed, by tensor.
     pub elements: Vec<u64>,
+    /// Bytes of tiles in formats, by tensor: dense, and as they are stored.
+    pub stored: Vec<(u64, u64)>,
     /// The widest vectors that kernels had.
     pub vector_bits: u64,
 }
@@ -44,6 +48,7 @@ impl Ledger {
             made: AtomicU64::new(0),
             freed: AtomicU64::new(0),
             elements: (0..tensors).map(|_| AtomicU64::new(0)).collect(),
+            stored: (0..tensors).map(|_| [AtomicU64::new(0), AtomicU64::new(0)]).collect(),
             vector_bits: AtomicU64::new(128),
         }
     }
@@ -84,6 +89,13 @@ impl Ledger {
         self.elements[id.index()].fetch_add(elements as u64, Relaxed);
     }
 
+    /// A tile is stored in a format: so many bytes if it were dense, so many as it is.
+    pub fn stored(&self, id: TensorId, dense: u64, bytes: u64) {
+        let [all, own] = &self.stored[id.index()];
+        all.fetch_add(dense, Relaxed);
+        own.fetch_add(bytes, Relaxed);
+    }
+
     /// Tiles that live now.
     pub fn live(&self) -> u64 {
         self.tiles.load(Relaxed)
@@ -102,6 +114,7 @@ impl Ledger {
             made: self.made.load(Relaxed),
             freed: self.freed.load(Relaxed),
             elements: self.elements.iter().map(|count| count.load(Relaxed)).collect(),
+            stored: self.stored.iter().map(|[all, own]| (all.load(Relaxed), own.load(Relaxed))).collect(),
             vector_bits: self.vector_bits.load(Relaxed),
         }
     }

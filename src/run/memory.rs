@@ -10,6 +10,8 @@
 
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result};
+use crate::formats::rows::outermost;
+use crate::formats::{Frozen, Rows, Span};
 use crate::index::Interval;
 use crate::index::walk::rows;
 use crate::jit::Module;
@@ -169,13 +171,28 @@ pub struct Call<'m> {
 
 impl<'m> Call<'m> {
     /// For the sources in order, then what the kernel writes; `numbers` says how many dimensions have windows.
-    pub fn new(module: &'m Module, lowered: &Lowered, numbers: usize, places: &[Place<'m>]) -> Self {
-        places.iter().for_each(Place::check);
+    ///
+    /// A source that the kernel walks has the values of `rows` as its memory, and the place of its first row as its box.
+    pub fn new(
+        module: &'m Module,
+        lowered: &Lowered,
+        numbers: usize,
+        places: &[Place<'m>],
+        rows: Option<&'m Rows<'_>>,
+    ) -> Self {
+        let walked = lowered.walk.as_ref().map(|walk| walk.tensor);
+        let sources = places.iter().zip(lowered.sources.iter().map(Some).chain([None]));
+        sources.filter(|(_, id)| id.is_none() || id.copied() != walked).for_each(|(place, _)| place.check());
+        assert_eq!(rows.is_some(), walked.is_some(), "a walk has rows to go along");
         let written = places.last().expect("a kernel writes").clone();
         let boxes: Vec<BufferBox> = places.iter().map(|place| place.layout.clone()).collect();
         let anywhere = vec![Interval::trusted(0, 0); written.layout.dims.len()];
         let args = lowered.args(&anywhere, &vec![0; numbers], &boxes);
-        let pointers = places.iter().map(|place| place.memory.start).collect();
+        let arrays =
+            rows.map(|rows| [&rows.ptr, &rows.lo, &rows.hi].map(|array| array.as_ptr().cast_mut().cast()));
+        let count = lowered.kernel.buffers.len() - places.len();
+        let arrays = arrays.into_iter().flatten().take(count);
+        let pointers = places.iter().map(|place| place.memory.start).chain(arrays).collect();
         Call { module, args, pointers, written, numbers }
     }
 
@@ -198,6 +215,51 @@ impl<'m> Call<'m> {
         // that are written, and those that are read are complete.
         unsafe { self.module.call_until(0, &self.args, &self.pointers, cancel) }
     }
+}
+
+/// Where the rows of a source lie that a kernel walks: their values, and a box whose pitches count rows.
+pub fn walked<'m>(rows: &'m Rows<'_>, bytes: usize) -> Place<'m> {
+    let mut dims: Vec<BufferDim> = Vec::with_capacity(rows.region.len());
+    let mut pitch = 1;
+    for (at, range) in rows.region.iter().rev().enumerate() {
+        dims.push(BufferDim { origin: range.first(), end: range.last() + 1, mask: -1, pitch });
+        pitch *= if at == 0 { 1 } else { range.len().unwrap_or(1) };
+    }
+    dims.reverse();
+    Place { memory: Memory::of(&rows.values), layout: BufferBox { dims }, bytes }
+}
+
+/// Writes a box of frozen elements that lie at `held`.
+pub fn expand(frozen: &Frozen, held: &[Interval], to: &Place<'_>, region: &[Interval]) {
+    fill(to, region, &frozen.fill);
+    let Some(last) = region.last() else {
+        return frozen.walk(|_, span| write(to, &[], |row| frozen.expand(span, row), 1));
+    };
+    let mut coords = vec![0; region.len()];
+    frozen.walk_within(outermost(region, held), |mut number, span| {
+        for (dim, own) in held.iter().enumerate().rev().skip(1) {
+            let size = own.len().unwrap_or(1).max(1) as u64;
+            coords[dim] = own.first() + (number % size) as i64;
+            number /= size;
+        }
+        let first = held[held.len() - 1].first();
+        let (lo, hi) = (first + i64::from(span.lo), first + i64::from(span.hi));
+        let (start, end) = (lo.max(last.first()), hi.min(last.last() + 1));
+        let inside = coords.iter().zip(&region[..region.len() - 1]).all(|(at, range)| range.contains(*at));
+        if inside && start < end {
+            coords[region.len() - 1] = start;
+            let at = span.at + span.step * (start - lo) as u32;
+            write(to, &coords, |row| frozen.expand(Span { at, ..span }, row), (end - start) as usize);
+        }
+    });
+}
+
+/// Hands out part of a row of a place, to be written.
+fn write(to: &Place<'_>, coords: &[i64], write: impl FnOnce(&mut [u8]), count: usize) {
+    let start = to.offset(coords);
+    assert!(start + count * to.bytes <= to.memory.len, "a stretch inside its memory");
+    // SAFETY: the stretch lies inside the memory, as just checked, and belongs to this task.
+    write(unsafe { std::slice::from_raw_parts_mut(to.memory.start.add(start), count * to.bytes) });
 }
 
 /// Copies a box from one place to another.

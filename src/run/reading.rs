@@ -7,8 +7,8 @@
 //!
 //! A result that fits is one piece, and one that goes to memory always is.
 
-use super::inputs::{loaded_bytes, resident_bytes};
-use super::job::{Control, Job, Planned, Sink, World};
+use super::inputs::loaded_bytes;
+use super::job::{Control, Job, Planned, Sink};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Place, copy};
 use super::slabs::Cutting;
@@ -72,7 +72,7 @@ impl Planned for Reading {
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let (spare, world) = (&self.common.spare, &*self.job.world);
         let scene = Scene { kernels, spare, world, vars: &vars, control, limits, ledger: &ledger };
-        let inputs = resident_bytes(world, &self.division);
+        let inputs = summary::inputs(&self.division, world, self.job.limits.threads);
         ledger.hold(inputs);
         let memory = sink.memory();
         let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
@@ -107,11 +107,6 @@ enum Pieces {
     Steps(Slot),
 }
 
-/// Bytes of inputs: of all that are in memory for the whole read, and of what is brought there for a piece of it.
-fn input_bytes(world: &World, whole: &Division, piece: &Division) -> u64 {
-    resident_bytes(world, whole).saturating_add(loaded_bytes(world, piece))
-}
-
 /// Bytes of one step.
 fn step_bytes(slot: &Slot, element: u64) -> u64 {
     volume(&slot.region[1..]).min(u64::MAX.into()) as u64 * element
@@ -134,14 +129,16 @@ impl Reading {
             None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
         };
         let (threads, world) = (job.limits.threads, &job.world);
+        let resident = summary::inputs(&division, world, threads);
         let plan = match &pieces {
             Pieces::One => {
-                let inputs = input_bytes(world, &division, &division);
+                let inputs = resident.saturating_add(loaded_bytes(world, &division));
                 let held = peak(&division, threads);
                 summary::plan(&division, &division, division.tiles(), held, (bytes, inputs))
             }
             Pieces::Steps(slot) => {
-                let (held, inputs) = (peak(&division, threads), input_bytes(world, &division, &division));
+                let held = peak(&division, threads);
+                let inputs = resident.saturating_add(loaded_bytes(world, &division));
                 let output = 2 * step_bytes(slot, element);
                 summary::plan(&division, &division, division.tiles(), held, (output, inputs))
             }
@@ -149,7 +146,8 @@ impl Reading {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
                 let (held, tiles) = (peak(&first, threads), cutting.total(first.tiles(), last.tiles()));
-                let inputs = input_bytes(world, &division, &first).max(input_bytes(world, &division, &last));
+                let loaded = loaded_bytes(world, &first).max(loaded_bytes(world, &last));
+                let inputs = resident.saturating_add(loaded);
                 summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }
         };
@@ -168,7 +166,8 @@ impl Reading {
             Pieces::Slabs(_) | Pieces::Steps(_) => {}
         }
         let held = peak(&self.division, self.job.limits.threads);
-        let inputs = input_bytes(&self.job.world, &self.division, &self.division);
+        let resident = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
+        let inputs = resident.saturating_add(loaded_bytes(&self.job.world, &self.division));
         (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
     }
 
@@ -245,6 +244,7 @@ impl Reading {
             vector_bits: counts.vector_bits,
             elements: self.bytes / self.job.view.element.bytes(),
             computed: summary::computed(&self.asked.stages, &counts.elements),
+            formats: summary::formats(&self.division, &self.job.world, &counts.stored),
             ..Stats::default()
         }
     }

@@ -230,9 +230,13 @@ impl Host for Outside<'_> {
         let declared = self.program.graph.tensor(tensor);
         let data = self.world.inputs.get(&tensor);
         let data = data.ok_or_else(|| format!("input {} has no data", quoted(&declared.name)))?;
+        let held;
         let array = match (data, declared.domain.shape()) {
-            (InputData::Whole(array), _) => array.clone(),
-            (InputData::OnDemand(source), Some(shape)) => self.whole(tensor, &**source, shape)?,
+            (InputData::Whole(data), _) => data.array(),
+            (InputData::OnDemand(source), Some(shape)) => {
+                held = self.whole(tensor, &**source, shape)?;
+                &*held
+            }
             (InputData::OnDemand(source), None) => {
                 let points =
                     coords.iter().map(|at| Interval::point(*at)).collect::<std::result::Result<Region, _>>();
@@ -245,7 +249,7 @@ impl Host for Outside<'_> {
         };
         let dims = declared.domain.dims().iter().zip(&array.shape).zip(coords);
         let position = dims.fold(0, |at, ((dim, len), coord)| at * len + coord - dim.interval.first());
-        Ok(element_at(&array, position as usize))
+        Ok(element_at(array, position as usize))
     }
 
     fn call(&self, call: &WindowCall<'_>) -> std::result::Result<Vec<Scalar>, String> {

@@ -13,6 +13,7 @@ use super::work::{Scratch, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::order::{Order, Step};
+use crate::plan::peak::tile_bytes;
 use crate::plan::readers::TileId;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -154,7 +155,8 @@ impl Schedule<'_> {
         let group = &self.work.division.groups[step.tile.0];
         let region = group.grid.tile(&step.tile.1);
         let element = self.work.division.stages.tensor(group.target).element.bytes();
-        let bytes = if self.is_result(step) { 0 } else { volume(&region) as u64 * element };
+        let division = self.work.division;
+        let bytes = if self.is_result(step) { 0 } else { tile_bytes(division, group, &region) };
         self.work.ledger.make_tile(bytes);
         if !self.is_result(step) {
             let shared = Shared { id: step.tile.clone(), tile: None, readers: step.readers.max(1), bytes };
@@ -166,10 +168,11 @@ impl Schedule<'_> {
             self.done(step, None);
             (self.progress)(volume(&region) as u64);
         } else {
-            let mut buffer = Buffer::new(bytes.into())?;
+            let mut buffer = Buffer::new(volume(&region) * u128::from(element))?;
             let place = Place::dense(buffer.memory_mut(), &region, element as usize);
             self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
-            self.done(step, Some(Arc::new(Tile { region, buffer })));
+            let tile = self.work.complete(group, region, buffer);
+            self.done(step, Some(Arc::new(tile)));
         }
         Ok(())
     }
@@ -206,6 +209,9 @@ impl Schedule<'_> {
             }
             Some(tile) => {
                 if let Some(shared) = state.tiles.get_mut(&step.number) {
+                    let bytes = tile.frozen_bytes().unwrap_or(shared.bytes);
+                    self.work.ledger.release(shared.bytes - bytes);
+                    shared.bytes = bytes;
                     shared.tile = Some(tile);
                 }
             }

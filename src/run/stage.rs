@@ -8,12 +8,16 @@ use super::job::cancelled;
 use super::kernels::Kernel;
 use super::memory::{Call, Place, fill, meet};
 use super::slabs::Cutting;
+use super::sparse::stretches;
 use super::vars::element_bytes;
 use super::work::{Held, Work};
 use crate::access::footprint::{Region, windows};
+use crate::access::skip::{Cover, Skip};
 use crate::diagnostic::Result;
+use crate::formats::Rows;
 use crate::graph::body::TensorId;
 use crate::graph::{BlendKind, TensorKind, Windowed};
+use crate::index::walk::rows;
 use crate::index::{Interval, Window};
 use crate::loops::lower::BufferBox;
 use crate::plan::grid::volume;
@@ -27,6 +31,8 @@ pub(super) struct Ready<'m> {
     id: TensorId,
     kernel: &'m Kernel,
     call: Call<'m>,
+    /// What is a constant beside stored elements, and the rows of those.
+    cover: Option<(&'m Cover, Vec<&'m Rows<'m>>)>,
 }
 
 impl<'r> Work<'r> {
@@ -48,14 +54,29 @@ impl<'r> Work<'r> {
         held: &Held<'m>,
         out: &Place<'m>,
     ) -> Ready<'m> {
-        let kernel = &*self.kernels[&id];
+        let plain = &*self.kernels[&id];
+        let rows = |source: TensorId| {
+            let at = group.members.iter().position(|member| member.tensor == source)?;
+            held.listed.get(at)?.as_ref()
+        };
+        let walk = plain.skip.as_ref().and_then(Skip::walk);
+        let walked = walk.and_then(|walk| rows(walk.tensor)).filter(|listed| listed.walked);
+        let kernel = plain.walking.as_deref().filter(|_| walked.is_some()).unwrap_or(plain);
+        let cover = match &plain.skip {
+            Some(Skip::Cover(cover)) => {
+                let rows = cover.reads.iter().map(|(source, _)| rows(*source).map(|listed| &listed.rows));
+                rows.collect::<Option<Vec<_>>>().map(|rows| (cover, rows))
+            }
+            Some(Skip::Walk(_) | Skip::Dense(_)) | None => None,
+        };
         let sources = kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held));
         let places: Vec<Place<'m>> = sources.chain([out.clone()]).collect();
         let numbers = match &self.division.stages.tensor(id).kind {
             TensorKind::Windowed(windowed) => windowed.windows.dims.len(),
             TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => 0,
         };
-        Ready { id, kernel, call: Call::new(&kernel.module, &kernel.lowered, numbers, &places) }
+        let rows = walked.map(|listed| &listed.rows);
+        Ready { id, kernel, call: Call::new(&kernel.module, &kernel.lowered, numbers, &places, rows), cover }
     }
 
     fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
@@ -85,14 +106,38 @@ impl<'r> Work<'r> {
 
     fn part(&self, ready: &mut Ready<'_>, part: &Region) -> Result<()> {
         self.control.check()?;
-        let Ready { id, kernel, call } = ready;
+        let Ready { id, kernel, call, cover } = ready;
         let whole = kernel.pace.timed(volume(part), || match &self.division.stages.tensor(*id).kind {
             TensorKind::Windowed(windowed) => self.windows(*id, windowed, part, call),
-            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-                call.run(part, &[], &self.control.cancel)
-            }
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => match cover {
+                Some((cover, rows)) => self.covered(*id, (cover, rows), part, call),
+                None => call.run(part, &[], &self.control.cancel),
+            },
         });
         if whole { Ok(()) } else { Err(cancelled()) }
+    }
+
+    /// Computes what lies near stored elements, and sets the rest; false if that was cancelled.
+    fn covered(
+        &self,
+        id: TensorId,
+        (cover, stored): (&Cover, &[&Rows<'_>]),
+        region: &Region,
+        call: &mut Call<'_>,
+    ) -> bool {
+        let element = self.division.stages.tensor(id).element;
+        fill(call.written(), region, &element_bytes(element, cover.background));
+        let Some(range) = region.last().copied() else { return true };
+        let (mut whole, mut found) = (true, Vec::new());
+        rows(region, |at| {
+            stretches(cover, stored, at, range, &mut found);
+            let mut part: Region = at.iter().map(|at| Interval::trusted(*at, *at)).collect();
+            for (lo, hi) in &found {
+                part[region.len() - 1] = Interval::trusted(*lo, hi - 1);
+                whole = whole && call.run(&part, &[], &self.control.cancel);
+            }
+        });
+        whole
     }
 
     /// Blends every window that meets a box, in the order of their numbers; false if that was cancelled.

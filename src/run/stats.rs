@@ -74,8 +74,23 @@ pub struct Stats {
     pub elements: u64,
     /// Elements computed, those computed again included, per tensor and hidden stage; empty where none are counted.
     pub computed: Vec<(Arc<str>, u64)>,
+    /// What formats saved, per tensor that has one and was stored.
+    pub formats: Vec<Stored>,
     /// Results kept between reads.
     pub store: Store,
+}
+
+/// The elements of a tensor that has a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    /// Whose.
+    pub tensor: Arc<str>,
+    /// Its format, as a script writes it.
+    pub format: String,
+    /// Bytes of its tiles, or of all of it, in that format.
+    pub bytes: u64,
+    /// Bytes that the same elements have when they are dense.
+    pub dense: u64,
 }
 
 /// The store of results, after a read; it is not part of what the run holds.
@@ -151,6 +166,7 @@ impl Stats {
             "vector_bits": self.vector_bits,
             "elements": self.elements,
             "store": {"bytes": self.store.bytes, "reused": self.store.reused},
+            "formats": self.formats.iter().map(format_json).collect::<Map<_, _>>(),
             "computed": self.computed.iter().map(|(name, count)| (name.to_string(), json!(count))).collect::<Map<_, _>>(),
         })
     }
@@ -177,6 +193,15 @@ impl Stats {
         self.elements += other.elements;
         self.store.bytes = self.store.bytes.max(other.store.bytes);
         self.store.reused += other.store.reused;
+        for more in &other.formats {
+            match self.formats.iter_mut().find(|known| known.tensor == more.tensor) {
+                Some(known) => {
+                    known.bytes += more.bytes;
+                    known.dense += more.dense;
+                }
+                None => self.formats.push(more.clone()),
+            }
+        }
         for (name, count) in &other.computed {
             add_count(&mut self.computed, name, *count);
         }
@@ -199,6 +224,11 @@ fn add_windows(list: &mut Vec<(Arc<str>, Windows)>, name: &Arc<str>, more: Windo
         }
         None => list.push((name.clone(), more)),
     }
+}
+
+fn format_json(stored: &Stored) -> (String, Value) {
+    let Stored { tensor, format, bytes, dense } = stored;
+    (tensor.to_string(), json!({"format": format, "bytes": bytes, "dense": dense}))
 }
 
 fn windows_json(windows: &[(Arc<str>, Windows)]) -> Value {

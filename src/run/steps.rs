@@ -38,7 +38,7 @@ impl<'r> Work<'r> {
         out: &Place<'_>,
     ) -> Result<()> {
         let nothing = Buffer::new(16)?;
-        let held = self.held(group, task, tiles, scratch, nothing.memory())?;
+        let held = self.held(group, task, tiles, &[], scratch, nothing.memory())?;
         let gate = Gate::new(self.sharers(task));
         let share = |number: usize| {
             let _alarm = Alarm(&gate);

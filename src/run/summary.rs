@@ -1,9 +1,14 @@
 //! A division -> what people and tools are told about it before it runs.
 
-use super::stats::{Plan, Ring, Windows, add_count};
-use crate::access::footprint::windows;
+use super::inputs::{InputData, resident};
+use super::job::World;
+use super::kernels::skipping;
+use super::stats::{Plan, Ring, Stored, Windows, add_count};
+use crate::access::footprint::{Region, windows};
+use crate::access::skip::Skip;
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::index::Overflow;
 use crate::plan::bands::{Task, task};
 use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role, work_box};
@@ -13,8 +18,8 @@ use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The numbers of a plan: `slab` is the first of several pieces or all of it, `output` and
-/// `inputs` the bytes of that piece.
+/// The numbers of a plan: `slab` is the first of several pieces or all of it, `output` the bytes of that piece, `inputs`
+/// those of inputs.
 pub fn plan(
     division: &Division,
     slab: &Division,
@@ -64,13 +69,81 @@ fn elements(division: &Division) -> u64 {
     elements.fold(0, u128::saturating_add).min(u64::MAX.into()) as u64
 }
 
+/// Bytes of inputs, which are in memory before the run.
+///
+/// Those in formats are listed by row by each of `threads` workers.
+pub fn inputs(division: &Division, world: &World, threads: usize) -> u64 {
+    let bytes = resident(world, division).map(|id| {
+        let tensor = division.stages.tensor(id);
+        let elements = tensor.domain.shape().map_or(0, |shape| shape.iter().product::<i64>());
+        let dense = (elements as u64).saturating_mul(tensor.element.bytes());
+        let Some(data) = world.inputs.get(&id).and_then(InputData::whole) else { return dense };
+        let Some(frozen) = data.as_frozen() else { return dense };
+        let thawed = if all_walk(division, id) { 0 } else { dense };
+        let listed = data.listing().saturating_mul(threads as u64);
+        frozen.bytes().saturating_add(thawed).saturating_add(listed)
+    });
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// Whether everything that reads an input goes along its stored elements; otherwise it is thawed.
+fn all_walk(division: &Division, input: TensorId) -> bool {
+    let stages = &division.stages;
+    let reads = |id: &&TensorId| stages.needs[id.index()].sources.iter().any(|need| need.source == input);
+    division.boxes.keys().filter(reads).all(|reader| {
+        let skip = skipping(stages, *reader);
+        skip.as_ref().and_then(Skip::walk).is_some_and(|walk| walk.tensor == input)
+    })
+}
+
+/// What formats make of tensors: tiles that were frozen, and inputs.
+pub fn formats(division: &Division, world: &World, counts: &[(u64, u64)]) -> Vec<Stored> {
+    let mut list = Vec::new();
+    for (id, (dense, bytes)) in counts.iter().enumerate().map(|(at, count)| (TensorId(at as u32), *count)) {
+        let tensor = division.stages.tensor(id);
+        let Some(format) = &tensor.format else { continue };
+        let (dense, bytes) = match world.inputs.get(&id).and_then(InputData::as_frozen) {
+            Some(frozen) if division.boxes.contains_key(&id) => (frozen.dense_bytes(), frozen.bytes()),
+            Some(_) | None => (dense, bytes),
+        };
+        if dense > 0 {
+            let tensor = tensor.name.clone();
+            list.push(Stored { tensor, format: format.to_string(), bytes, dense });
+        }
+    }
+    list
+}
+
+/// The boxes of all stages, and of those that are computed in their readers.
+fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
+    let mut boxes: BTreeMap<TensorId, Region> = BTreeMap::new();
+    let mut queue: Vec<_> = division.boxes.iter().map(|(id, region)| (*id, region.clone())).collect();
+    while let Some((id, region)) = queue.pop() {
+        for fused in division.stages.fused.get(&id).into_iter().flatten() {
+            let dims = region.iter().zip(&fused.reach);
+            let moved: Result<Region, Overflow> = dims.map(|(range, reach)| range.add(*reach)).collect();
+            queue.extend(moved.ok().map(|region| (fused.source, region)));
+        }
+        match boxes.get_mut(&id) {
+            Some(known) => known.iter_mut().zip(region).for_each(|(known, range)| *known = known.hull(range)),
+            None => _ = boxes.insert(id, region),
+        }
+    }
+    boxes
+}
+
 /// Windows that the result touches, by tensor of the script.
 fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
     let mut counts: BTreeMap<usize, (Arc<str>, u64)> = BTreeMap::new();
-    for (id, region) in &division.boxes {
+    for (id, region) in &with_fused(division) {
         let tensor = division.stages.tensor(*id);
-        let TensorKind::Windowed(windowed) = &tensor.kind else { continue };
-        let Ok(numbers) = windows(tensor, windowed, region) else { continue };
+        let windowed = match &tensor.kind {
+            TensorKind::Windowed(windowed) => Some(&**windowed),
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+                division.stages.seamless.get(id).map(|windowed| &**windowed)
+            }
+        };
+        let Some(Ok(numbers)) = windowed.map(|windowed| windows(tensor, windowed, region)) else { continue };
         let name: Arc<str> = tensor.name.strip_suffix(".sum").unwrap_or(&tensor.name).into();
         let count = volume(&numbers).min(u64::MAX.into()) as u64;
         counts.insert(id.index(), (name, count));

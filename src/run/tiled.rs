@@ -21,7 +21,8 @@ use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::view::View;
-use crate::graph::{Set, TensorKind};
+use crate::graph::{Set, Tensor, TensorKind};
+use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
 use crate::interp::{Target, follow};
 use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
@@ -201,8 +202,9 @@ impl Common {
             return Asked { stages: stages.clone(), target: view.base, region, apart: None };
         }
         let region = view.domain().dims().iter().map(|dim| dim.interval).collect();
-        let span = stages.tensor(view.base).span;
-        let (stages, target) = stages.with_view(view, span);
+        let base = stages.tensor(view.base);
+        let wide = if data { None } else { widened(view, base) };
+        let (stages, target) = stages.with_view(wide.as_ref().unwrap_or(view), base.span);
         Asked { stages: Arc::new(stages), target, region, apart: None }
     }
 
@@ -292,6 +294,34 @@ impl Common {
     }
 }
 
+/// Coordinates that everything is proven for, where it cannot be proven for all.
+const EVERYDAY: i64 = 1 << 40;
+
+/// The same view over a domain that depends on its strides alone, where its tensor goes on for ever, so that all boxes
+/// of it share their code; none of a view that does more than step.
+fn widened(view: &View, base: &Tensor) -> Option<View> {
+    let map = view.as_transform()?;
+    // How far a dimension may reach; those that move along bounds stay as they are.
+    let mut wide = vec![EVERYDAY; map.rank()];
+    for (output, dim) in map.outputs().iter().zip(base.domain.dims()) {
+        let OutputMap::Affine(affine) = output else { return None };
+        let endless = dim.enforced() == Interval::all() && affine.offset().abs() <= EVERYDAY;
+        for term in affine.terms() {
+            let steps = term.stride.checked_abs()?.checked_mul(affine.terms().len() as i64)?;
+            let reach = if endless { EVERYDAY / steps } else { 0 };
+            wide[term.dim] = wide[term.dim].min(reach);
+        }
+    }
+    let widen = |(dim, reach): (&Dim, &i64)| {
+        let all = Interval::closed(-*reach, *reach).ok()?;
+        let all = if *reach == 0 { dim.interval } else { all };
+        all.contains_interval(dim.interval).then(|| dim.with_interval(all))
+    };
+    let dims: Vec<Dim> = map.domain().dims().iter().zip(&wide).map(widen).collect::<Option<_>>()?;
+    let wider = |map: &Transform| Transform::new(Domain::new(dims)?, map.outputs().to_vec());
+    view.mapped(wider).ok()
+}
+
 /// What runs see besides what they compute.
 pub(super) struct Scene<'r> {
     pub(super) kernels: &'r Kernels,
@@ -332,9 +362,11 @@ impl Scene<'_> {
         ledger.hold(bytes);
         kernels.values().for_each(|kernel| ledger.vectors(kernel.module.used(0).bits()));
         let threads = self.limits.threads.max(1);
+        let corners = &corners(division);
+        let kernels = &kernels;
         let work = Work {
             division,
-            kernels: &kernels,
+            kernels,
             spare,
             loaded,
             world,
@@ -342,12 +374,22 @@ impl Scene<'_> {
             control,
             ledger,
             threads,
+            corners,
             stepped,
         };
         let done = schedule::run(&work, out, threads, progress);
         ledger.release(bytes);
         done
     }
+}
+
+/// The boxes of inputs that have a format.
+fn corners(division: &Division) -> BTreeMap<TensorId, Region> {
+    let tensors = division.boxes.keys().map(|id| (*id, division.stages.tensor(*id)));
+    let inputs =
+        tensors.filter(|(_, tensor)| tensor.format.is_some() && matches!(tensor.kind, TensorKind::Input(_)));
+    let region = |domain: &Domain| domain.dims().iter().map(|dim| dim.interval).collect();
+    inputs.map(|(id, tensor)| (id, region(&tensor.domain))).collect()
 }
 
 /// The code of every stage that a request computes.

@@ -4,11 +4,13 @@ use super::inputs::{InputData, Loaded};
 use super::job::{Control, HostCall, World, call_host};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
-use super::memory::{Buffer, Memory, Place, copy, meet};
+use super::memory::{Buffer, Memory, Place, copy, expand, meet, walked as place_of_rows};
+use super::sparse::Listed;
 use super::stage::Ready;
 use super::vars::Vars;
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
+use crate::formats::Frozen;
 use crate::graph::body::TensorId;
 use crate::index::Interval;
 use crate::io::Array;
@@ -43,6 +45,8 @@ pub struct Work<'r> {
     pub ledger: &'r Ledger,
     /// Workers that may share a task.
     pub threads: usize,
+    /// Where inputs in formats lie.
+    pub corners: &'r BTreeMap<TensorId, Region>,
     /// Told when a step of a recurrence is in the result, before a later one is.
     pub stepped: Option<&'r Stepped<'r>>,
 }
@@ -55,8 +59,27 @@ pub type Stepped<'r> = dyn Fn(&Region) -> Result<()> + Sync + 'r;
 pub struct Tile {
     /// Which.
     pub region: Region,
-    /// The elements, without gaps.
-    pub buffer: Buffer,
+    /// The elements.
+    pub content: Content,
+}
+
+/// How the elements of a tile lie in memory.
+#[derive(Debug)]
+pub enum Content {
+    /// Without gaps.
+    Dense(Buffer),
+    /// In the format of the tensor; never more bytes than dense.
+    Frozen(Frozen),
+}
+
+impl Tile {
+    /// The dense elements, if they are.
+    fn dense(&self) -> Option<&Buffer> {
+        match &self.content {
+            Content::Dense(buffer) => Some(buffer),
+            Content::Frozen(_) => None,
+        }
+    }
 }
 
 /// Memory that a worker keeps from task to task.
@@ -108,8 +131,10 @@ const MOST_WORKERS: usize = 16;
 /// Where the members of a task lie.
 pub(super) struct Held<'m> {
     pub(super) places: Vec<Option<Place<'m>>>,
-    /// Members that lie in one tile, which is read where it is.
+    /// Members that lie in one tile, or that are walked, and are read where they are.
     in_tile: Vec<bool>,
+    /// What is stored of members in formats.
+    pub(super) listed: &'m [Option<Listed<'m>>],
     /// The steps of a recurrence.
     pub(super) own: Option<Place<'m>>,
     /// For sources of which nothing is needed.
@@ -166,7 +191,8 @@ impl<'r> Work<'r> {
         out: &Place<'_>,
     ) -> Result<()> {
         let nothing = Buffer::new(16)?;
-        let held = self.held(group, task, tiles, scratch, nothing.memory())?;
+        let listed = self.listed(group, task, tiles);
+        let held = self.held(group, task, tiles, &listed, scratch, nothing.memory())?;
         let (mut members, mut target) =
             (self.ready_members(group, &held), self.ready(group, group.target, &held, out));
         let mut bands = Bands::new(&self.division.stages, group, task);
@@ -184,6 +210,7 @@ impl<'r> Work<'r> {
         group: &Group,
         task: &Task,
         tiles: &'m BTreeMap<usize, Vec<Arc<Tile>>>,
+        listed: &'m [Option<Listed<'m>>],
         scratch: &'m mut Scratch,
         nothing: Memory<'m>,
     ) -> Result<Held<'m>>
@@ -196,11 +223,13 @@ impl<'r> Work<'r> {
             (Role::Gather(other), Some(slot)) => whole(tiles.get(&other), &slot.region),
             _ => None,
         };
+        let walked = |at: usize| listed.get(at).and_then(Option::as_ref).filter(|listed| listed.walked);
+        let put = |at: usize| tile(at).is_none() && walked(at).is_none();
         let buffers = buffers(stages, group, task);
         scratch.buffers.resize_with(buffers.count() + 1, Buffer::default);
         let steps = buffers.count();
         for (buffer, memory) in scratch.buffers[..steps].iter_mut().enumerate() {
-            memory.resize(buffers.bytes(buffer, |at| tile(at).is_none()))?;
+            memory.resize(buffers.bytes(buffer, put))?;
         }
         if let Some((_, slot)) = &task.steps {
             scratch.buffers[steps].resize(slot.elements().saturating_mul(bytes(group.target) as u128))?;
@@ -214,15 +243,18 @@ impl<'r> Work<'r> {
         let own = task.steps.as_ref().map(|(_, slot)| place(slot, steps, group.target));
         let places = group.members.iter().enumerate().map(|(at, member)| {
             let slot = task.slots[at].as_ref()?;
-            Some(match (tile(at), buffers.of[at]) {
-                (Some(tile), _) => Place::dense(tile.buffer.memory(), &tile.region, bytes(member.tensor)),
-                (None, Some(buffer)) => place(slot, buffer, member.tensor),
-                (None, None) => self.resident(member.tensor),
+            Some(match (tile(at), walked(at), buffers.of[at]) {
+                (_, Some(listed), _) => place_of_rows(&listed.rows, bytes(member.tensor)),
+                (Some((tile, buffer)), None, _) => {
+                    Place::dense(buffer.memory(), &tile.region, bytes(member.tensor))
+                }
+                (None, None, Some(buffer)) => place(slot, buffer, member.tensor),
+                (None, None, None) => self.resident(member.tensor),
             })
         });
         let places = places.collect();
-        let in_tile = (0..group.members.len()).map(|at| tile(at).is_some());
-        Ok(Held { places, in_tile: in_tile.collect(), own, nothing })
+        let in_tile = (0..group.members.len()).map(|at| !put(at));
+        Ok(Held { places, in_tile: in_tile.collect(), listed, own, nothing })
     }
 
     fn resident(&self, input: TensorId) -> Place<'r> {
@@ -231,9 +263,10 @@ impl<'r> Work<'r> {
         if let Some((region, data)) = self.loaded.get(&input) {
             return Place::dense(Memory::of(data), region, bytes);
         }
-        let InputData::Whole(array) = &self.world.inputs[&input] else {
+        let InputData::Whole(data) = &self.world.inputs[&input] else {
             unreachable!("what is not in memory was loaded before the first task");
         };
+        let array: &'r Array = data.array();
         let region: Region = tensor.domain.dims().iter().map(|dim| dim.interval).collect();
         Place::dense(Memory::of(&array.data), &region, bytes)
     }
@@ -291,7 +324,7 @@ impl<'r> Work<'r> {
         let stages = &self.division.stages;
         let (host, tile) = (&stages.hosts[&group.target], &task.tile);
         let nothing = Buffer::new(16)?;
-        let held = self.held(group, task, tiles, scratch, nothing.memory())?;
+        let held = self.held(group, task, tiles, &[], scratch, nothing.memory())?;
         let mut ready = self.ready_members(group, &held);
         let mut bands = Bands::new(stages, group, task);
         while let Some(band) = bands.advance() {
@@ -329,11 +362,12 @@ impl<'r> Work<'r> {
     }
 }
 
-/// The one tile that holds a whole box.
-fn whole<'t>(tiles: Option<&'t Vec<Arc<Tile>>>, region: &[Interval]) -> Option<&'t Tile> {
+/// The one dense tile that holds a whole box.
+fn whole<'t>(tiles: Option<&'t Vec<Arc<Tile>>>, region: &[Interval]) -> Option<(&'t Tile, &'t Buffer)> {
     let holds =
         |tile: &&Arc<Tile>| tile.region.iter().zip(region).all(|(all, part)| all.contains_interval(*part));
-    tiles?.iter().find(holds).map(|tile| &**tile)
+    let tile = tiles?.iter().find(holds)?;
+    Some((tile, tile.dense()?))
 }
 
 /// Copies a box together from tiles.
@@ -341,7 +375,12 @@ fn gather(tiles: Option<&Vec<Arc<Tile>>>, region: &Region, to: &Place<'_>) {
     let most = if seeded::active(Bug::OneTileOnly) { 1 } else { usize::MAX };
     for tile in tiles.into_iter().flatten().take(most) {
         if let Some(part) = meet(&tile.region, region) {
-            copy(&Place::dense(tile.buffer.memory(), &tile.region, to.bytes), to, &part);
+            match &tile.content {
+                Content::Dense(buffer) => {
+                    copy(&Place::dense(buffer.memory(), &tile.region, to.bytes), to, &part);
+                }
+                Content::Frozen(frozen) => expand(frozen, &tile.region, to, &part),
+            }
         }
     }
 }

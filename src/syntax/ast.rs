@@ -90,12 +90,14 @@ pub enum ItemKind {
         /// Its sizes and the rest.
         window: WindowSpec,
     },
-    /// `input name: type[dims] from "path"`
+    /// `input name: type[dims] format levels from "path"`
     Input {
         /// What reads call it.
         name: Ident,
         /// Element type and dimensions.
         ty: TensorType,
+        /// How its data is stored.
+        format: Option<(ExprId, Span)>,
         /// Absent: bound by the host or `--bind`.
         from: Option<InputFrom>,
     },

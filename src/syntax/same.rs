@@ -92,8 +92,9 @@ impl<'a> Marker<'a> {
             ItemKind::Let { value, .. } | ItemKind::View { value, .. } => self.expr(*value),
             ItemKind::Fn(item) => self.function(item),
             ItemKind::Window { window, .. } => self.window(window),
-            ItemKind::Input { ty, from, .. } => {
+            ItemKind::Input { ty, format, from, .. } => {
                 self.tensor_type(ty);
+                self.maybe(format.as_ref(), |own, (levels, _)| own.expr(*levels));
                 self.maybe(from.as_ref(), Self::input_from);
             }
             ItemKind::Var { ty, chunk, value, .. } => {

@@ -74,7 +74,7 @@ fn plans_and_traces_are_stages_of_a_read() {
 #[test]
 fn commands_that_come_later_say_so() {
     let folder = Folder::new();
-    for command in ["repl", "serve"] {
+    for command in ["repl"] {
         let ran = folder.itp(&[command, "a.itp", "--port", "1"]);
         ran.ends(1).tells(&format!("error[E0903]: `itp {command}` is not there yet"));
     }

@@ -1,5 +1,7 @@
 //! The `itp` binary as its users meet it: transcripts, exit codes, files and pipes.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod commands;
 mod errors;
 mod failures;
@@ -7,9 +9,13 @@ mod folder;
 mod formatting;
 mod help;
 mod limits;
+#[cfg(feature = "lsp")]
+mod lsp;
 mod modules;
 #[cfg(feature = "zarr")]
 mod python;
 mod runs;
+#[cfg(feature = "serve")]
+mod serve;
 #[cfg(feature = "zarr")]
 mod stream;

@@ -255,3 +255,20 @@ fn names_that_the_script_does_not_have_end_with_1() {
     let folder = Folder::with("wrong.itp", "tensor a: f32[x: inf] = b\n");
     folder.itp(&["run", "wrong.itp"]).ends(1).tells("error[E0201]: unknown name `b`");
 }
+
+#[test]
+fn trees_show_the_levels_of_a_slice() {
+    let script = "tensor a: i32[y: 4, x: 9] format dense(sparse_list(element(0))) = if (x + y) % 4 == 1 then x - y else 0
+        tensor m: bool[y: 4, x: 9] format dense(run_list(pattern)) = x > y
+        tensor r: i32[y: 4] = sum(k in 0..9) if m[y, k] then a[y, k] else 0";
+    let folder = Folder::with("a.itp", script);
+    let tree =
+        folder.itp(&["tree", "a.itp", "--read", "a[1:3, :]", "--read", "m[0:2, 0:5]", "--read", "r[:]"]);
+    assert_snapshot!(tree.ends(0).transcript());
+    let ran = folder.itp(&["run", "a.itp", "--read", "r[:]", "--stats"]);
+    ran.ends(0).tells("stored  m in ").tells(" as dense(run_list(pattern)), 36 B if dense");
+    let ran = folder.itp(&["run", "a.itp", "--read", "r[:]", "--stats-json", "s.json", "-q"]);
+    ran.ends(0);
+    let stats = json(&folder.read("s.json"));
+    assert_eq!(stats["formats"]["a"]["dense"], 144, "{stats}");
+}

@@ -115,7 +115,8 @@ impl Gen {
             self.hit(format!("input of {element}"));
             let rank = self.rng.below(4);
             let dims: Vec<Dim> = self.labels(rank).iter().map(|label| self.bounded_dim(label)).collect();
-            self.item(format!("input {name}: {element}[{}]", dims_text(&dims)), None);
+            let format = self.format(element, rank).map(|format| format!(" {format}")).unwrap_or_default();
+            self.item(format!("input {name}: {element}[{}]{format}", dims_text(&dims)), None);
             self.array(name, element, dims, 1);
         }
         while self.rng.chance(30) && self.arrays.len() < 4 {
@@ -198,12 +199,16 @@ impl Gen {
     }
 
     fn format(&mut self, element: Element, rank: usize) -> Option<String> {
-        if rank == 0 || !self.rng.chance(15) {
+        if rank == 0 || !self.rng.chance(30) {
             return None;
         }
         self.hit("format");
         let leaf = match element {
-            Element::Bool => "pattern".to_owned(),
+            Element::Bool if self.rng.chance(60) => "pattern".to_owned(),
+            Element::Bool => format!("element({})", self.rng.chance(50)),
+            // What is stored most is 0, or what nothing is smaller or larger than.
+            _ if self.rng.chance(60) => format!("element({element}(0))"),
+            _ if element.is_float() && self.rng.chance(30) => format!("element({element}(inf))"),
             _ => format!("element({})", self.constant(element)),
         };
         if rank > 1 && self.rng.chance(20) {

@@ -125,7 +125,7 @@ impl<'p> Checker<'p> {
         let access = &program.accesses.tensors[id.index()];
         let Some(lowered) = lower(&program.graph, id, access) else { return };
         let Some(module) = self.module(&lowered) else { return };
-        let split = lower_until(&program.graph, id, access, Pass::Split).unwrap();
+        let split = lower_until(&program.graph, id, access, None, Pass::Split).unwrap();
         let jammed = self.jammed(&split.kernel);
         for region in regions_of(tensor) {
             self.tensor_box(id, tensor, (&lowered, &jammed), &module, &region);

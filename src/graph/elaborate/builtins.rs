@@ -11,7 +11,7 @@ use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Ident};
 
 /// Every built-in name, for suggestions and completion: functions, reductions, types.
-pub(in crate::graph) const BUILTIN_NAMES: &[&str] = &[
+pub const BUILTIN_NAMES: &[&str] = &[
     "abs",
     "acos",
     "all",

@@ -13,7 +13,7 @@ use crate::source::Span;
 use crate::syntax::ast::{ExprId, Ident};
 
 /// Every view operation and what a call of it looks like.
-const VIEW_OPS: [(&str, &str); 24] = [
+pub const VIEW_OPS: [(&str, &str); 24] = [
     ("add_dim", "add_dim(label)"),
     ("as_strided", "as_strided([size, …], [stride, …], offset)"),
     ("at", "at({y: 3})"),
@@ -214,7 +214,9 @@ impl Op<'_> {
     pub(super) fn no_dimension(&self, view: &View, name: &str, span: Span) -> Diagnostic {
         let message =
             format!("`.{}`: {} has no dimension {}", self.name.name, quoted(&view.name), quoted(name));
-        Diagnostic::new(Code::E0605, message).at(span, &self.about).help(label_advice(view, name))
+        let close = closest(name, labels(view));
+        let unknown = Diagnostic::new(Code::E0605, message).at(span, &self.about).fix_if(span, close);
+        unknown.help(label_advice(view, name))
     }
 
     /// The error for an operation that does not exist.
@@ -229,22 +231,26 @@ impl Op<'_> {
             true => format!("write the range that it runs over: `{name}(i in 0..n) a[i]`"),
             false => format!("call it with an element: `{name}(a[…])`"),
         });
-        let help = alias.and_then(usage).or(function).or_else(|| closest(name, names()).and_then(usage));
+        let close = alias.or_else(|| closest(name, names()).filter(|_| function.is_none()));
+        let help = alias.and_then(usage).or(function).or_else(|| close.and_then(usage));
         Diagnostic::new(Code::E0601, format!("unknown view operation {}", quoted(&format!(".{name}"))))
             .at(self.name.span, "not a view operation")
+            .fix_if(self.name.span, close)
             .help(help.unwrap_or_else(|| format!("choose one of {}", names().collect::<Vec<_>>().join(", "))))
     }
 }
 
 /// What to write instead of a label that the view does not have.
 pub(super) fn label_advice(view: &View, name: &str) -> String {
-    let labels =
-        || view.domain().dims().iter().map(|dim| dim.label.as_str()).filter(|label| !label.is_empty());
-    match closest(name, labels()) {
+    match closest(name, labels(view)) {
         Some(close) => format!("write `{close}`"),
-        None if labels().next().is_none() => {
+        None if labels(view).next().is_none() => {
             format!("write a position from 0 to {}", view.rank().saturating_sub(1))
         }
-        None => format!("write {}, or a position", any_of(labels())),
+        None => format!("write {}, or a position", any_of(labels(view))),
     }
+}
+
+fn labels(view: &View) -> impl Iterator<Item = &str> {
+    view.domain().dims().iter().map(|dim| dim.label.as_str()).filter(|label| !label.is_empty())
 }

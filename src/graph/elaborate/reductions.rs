@@ -150,12 +150,14 @@ impl Elaborator<'_, '_> {
 
 fn unknown_reduction<T>(kind: &Ident) -> Result<T> {
     let names = || REDUCTIONS.iter().map(|(name, _)| *name);
-    let help = match closest(&kind.name, names()) {
+    let close = closest(&kind.name, names());
+    let help = match close {
         Some(close) => format!("write `{close}(…)`"),
         None => format!("choose one of {}", names().collect::<Vec<_>>().join(", ")),
     };
     Diagnostic::new(Code::E0408, format!("unknown reduction {}", quoted(&kind.name)))
         .at(kind.span, "not a reduction")
+        .fix_if(kind.span, close)
         .help(help)
         .err()
 }

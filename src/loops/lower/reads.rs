@@ -58,7 +58,7 @@ impl Lowerer<'_> {
     }
 
     /// A coordinate moved into the buffer's box: the value read there is not used.
-    fn clamped(&mut self, buffer: usize, dim: usize, coord: ValueId) -> ValueId {
+    pub(super) fn clamped(&mut self, buffer: usize, dim: usize, coord: ValueId) -> ValueId {
         let origin = self.layout.origin(buffer, dim);
         let (first, end) = (self.builder.arg(origin), self.builder.arg(origin + 1));
         let one = self.builder.int(1);
@@ -68,7 +68,7 @@ impl Lowerer<'_> {
     }
 
     /// The terms of a linear form, the constant one included.
-    fn terms(&mut self, source: &Source<'_>, form: &Linear, bound: &Bound) -> Vec<ValueId> {
+    pub(super) fn terms(&mut self, source: &Source<'_>, form: &Linear, bound: &Bound) -> Vec<ValueId> {
         let mut terms = vec![self.builder.int(form.offset)];
         for (atom, factor) in &form.terms {
             let value = match atom {

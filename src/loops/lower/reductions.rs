@@ -13,12 +13,12 @@ const MAX_UNROLLED_OPERATIONS: i64 = 4_096;
 
 /// What is reduced.
 #[derive(Clone, Copy)]
-struct Reduction<'r, 's> {
-    source: &'r Source<'s>,
+pub(super) struct Reduction<'r, 's> {
+    pub(super) source: &'r Source<'s>,
     function: ReduceFn,
     /// The first variable, whose value argmin and argmax give.
     var: u32,
-    inner: NodeId,
+    pub(super) inner: NodeId,
 }
 
 /// How many steps a reduction over these variables takes.
@@ -49,7 +49,9 @@ impl Lowerer<'_> {
             return state[0];
         }
         let reduction = Reduction { source, function, var: vars[0], inner };
-        if steps <= MAX_UNROLLED_STEPS
+        let walked = self.walked_by(&reduction).is_some();
+        if !walked
+            && steps <= MAX_UNROLLED_STEPS
             && steps.saturating_mul(self.weight(source, inner)) <= MAX_UNROLLED_OPERATIONS
         {
             return self.unrolled(&reduction, vars, bound, state)[0];
@@ -132,6 +134,9 @@ impl Lowerer<'_> {
         state: Vec<ValueId>,
     ) -> Vec<ValueId> {
         let Some((var, rest)) = vars.split_first() else { return self.step(reduction, bound, state) };
+        if let Some(walk) = self.walked_by(reduction).filter(|_| rest.is_empty()) {
+            return self.walk_along(reduction, walk, bound, state);
+        }
         let binder = &reduction.source.body.binders[*var as usize];
         let (lo, hi) = (self.builder.int(binder.lo), self.builder.int(binder.hi));
         let (open, carried) = self.builder.open_loop(LoopKind::Serial, lo, hi, &state);
@@ -144,7 +149,12 @@ impl Lowerer<'_> {
     }
 
     /// One step: the state after the next value.
-    fn step(&mut self, reduction: &Reduction<'_, '_>, bound: &Bound, state: Vec<ValueId>) -> Vec<ValueId> {
+    pub(super) fn step(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        bound: &Bound,
+        state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
         let Reduction { source, function, inner, var } = *reduction;
         if let (ReduceFn::Sum, body::Op::Binary(BinaryFn::Mul, a, b)) =
             (function, &source.body.node(inner).op)

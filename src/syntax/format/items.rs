@@ -102,7 +102,9 @@ impl Pen<'_> {
                 self.word();
                 self.window(window, None);
             }
-            ItemKind::Input { ty, from, .. } => self.input(ty, from.as_ref()),
+            ItemKind::Input { ty, format, from, .. } => {
+                self.input(ty, format.map(|(levels, _)| levels), from.as_ref());
+            }
             ItemKind::Var { ty, chunk, value, .. } => self.var(ty, chunk.as_ref(), *value),
             ItemKind::Tensor(item) => self.tensor(item),
             ItemKind::Output { value, options, .. } => self.output(*value, options),
@@ -167,8 +169,13 @@ impl Pen<'_> {
         }
     }
 
-    fn input(&mut self, ty: &TensorType, from: Option<&InputFrom>) {
+    fn input(&mut self, ty: &TensorType, format: Option<ExprId>, from: Option<&InputFrom>) {
         self.tensor_type(ty);
+        if let Some(levels) = format {
+            self.space();
+            self.word();
+            self.expr(levels);
+        }
         if from.is_some() {
             self.space();
             self.word();

@@ -64,7 +64,9 @@ pub(super) fn unknown_item(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     let diagnostic = Diagnostic::new(Code::E0110, format!("{} does not start an item", failure.name(line)))
         .at(failure.span(line), "unknown item");
     match item_word(failure.text(line)) {
-        Some(word) if starts_item => Some(diagnostic.help(format!("write `{word}`"))),
+        Some(word) if starts_item => {
+            Some(diagnostic.fix(failure.span(line), word).help(format!("write `{word}`")))
+        }
         None if starts_item && failure.expects("tensor") && line == failure.at => {
             Some(diagnostic.help(format!("start the item with one of `{}`", ITEM_WORDS.join(" "))))
         }

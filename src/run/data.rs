@@ -1,0 +1,177 @@
+//! The data of inputs: dense, or frozen into the format that the script gives it.
+//!
+//! ```text
+//! input mask: bool[y: 4096, x: 4096] format dense(run_list(pattern))      bound as 16 MiB, held as some kB
+//! ```
+
+use crate::formats::{Entries, Frozen, fill_bytes, freeze};
+use crate::graph::Format;
+use crate::graph::digest::Digest;
+use crate::graph::types::Element;
+use crate::io::{Array, scalar_at};
+use std::sync::{Arc, OnceLock};
+
+/// The elements of an input.
+#[derive(Clone, Debug)]
+pub struct Data {
+    held: Arc<Held>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    frozen: Option<Frozen>,
+    /// Thawed when something needs every element.
+    dense: OnceLock<Array>,
+    measure: OnceLock<Measure>,
+}
+
+/// What conditions on data ask.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Measure {
+    /// No NaN and no infinity.
+    pub finite: bool,
+    /// The smallest magnitude but 0; infinite without one.
+    pub least: f64,
+}
+
+impl Data {
+    /// Dense elements, frozen if there is a format.
+    pub fn new(array: Array, format: Option<&Format>) -> Data {
+        match format.and_then(|format| frozen(&array, format)) {
+            Some(frozen) => Data::frozen(frozen),
+            None => Data { held: Arc::new(Held { dense: OnceLock::from(array), ..Held::default() }) },
+        }
+    }
+
+    /// Elements that are frozen already.
+    pub fn frozen(frozen: Frozen) -> Data {
+        Data { held: Arc::new(Held { frozen: Some(frozen), ..Held::default() }) }
+    }
+
+    /// What it is frozen into.
+    pub fn as_frozen(&self) -> Option<&Frozen> {
+        self.held.frozen.as_ref()
+    }
+
+    /// Every element.
+    pub fn array(&self) -> &Array {
+        self.held.dense.get_or_init(|| match &self.held.frozen {
+            Some(frozen) => Array {
+                element: frozen.element,
+                shape: frozen.shape.iter().map(|size| i64::from(*size)).collect(),
+                data: frozen.thaw(),
+            },
+            None => unreachable!("data that is not frozen is dense"),
+        })
+    }
+
+    /// Whether two are the same object.
+    pub fn is_same(&self, other: &Data) -> bool {
+        Arc::ptr_eq(&self.held, &other.held)
+    }
+
+    /// The elements in 128 bits, whatever they are held in.
+    pub fn digest(&self) -> u128 {
+        match self.held.dense.get() {
+            Some(array) => Digest::of("data").bytes(&array.data).bits(),
+            None => Digest::of("data").bytes(&self.as_frozen().map(Frozen::thaw).unwrap_or_default()).bits(),
+        }
+    }
+
+    /// Bytes that a task may need to list what is stored by row, at the most.
+    pub fn listing(&self) -> u64 {
+        self.as_frozen().map_or(0, |frozen| {
+            let outer = frozen.shape.split_last().map_or(&[][..], |(_, outer)| outer);
+            let rows = outer.iter().map(|size| u64::from(*size)).fold(1, u64::saturating_mul);
+            let listed = frozen.stored.saturating_mul(8 + frozen.element.bytes());
+            rows.saturating_add(1).saturating_mul(4).saturating_add(listed)
+        })
+    }
+
+    /// What all its elements are like.
+    pub fn measure(&self) -> Measure {
+        match &self.held.frozen {
+            Some(frozen) => self.stored().and(Measure::of(frozen.element, &frozen.fill)),
+            None => self.stored(),
+        }
+    }
+
+    /// What its elements are like; of frozen ones, those that are stored.
+    pub fn stored(&self) -> Measure {
+        *self.held.measure.get_or_init(|| match &self.held.frozen {
+            Some(frozen) => Measure::of(frozen.element, &frozen.values),
+            None => Measure::of(self.array().element, &self.array().data),
+        })
+    }
+}
+
+/// An array in a format, if its positions can be numbered.
+pub fn frozen(array: &Array, format: &Format) -> Option<Frozen> {
+    let shape: Option<Vec<u32>> = array.shape.iter().map(|size| u32::try_from(*size).ok()).collect();
+    let entries = Entries::of_dense(&shape?, &fill_bytes(format, array.element), &array.data);
+    freeze(&entries, format, array.element).ok()
+}
+
+impl Measure {
+    /// Of both.
+    pub fn and(self, other: Measure) -> Measure {
+        Measure { finite: self.finite && other.finite, least: self.least.min(other.least) }
+    }
+
+    /// Of elements that lie one after the other.
+    pub fn of(element: Element, bytes: &[u8]) -> Measure {
+        let (most, least) = match element {
+            Element::F32 => {
+                let (most, least) =
+                    extremes(bytes, |bytes: [u8; 4]| u64::from(u32::from_le_bytes(bytes) & !(1 << 31)));
+                (
+                    f64::from(f32::from_bits(most as u32)),
+                    least.map(|bits| f64::from(f32::from_bits(bits as u32))),
+                )
+            }
+            Element::F64 => {
+                let (most, least) = extremes(bytes, |bytes: [u8; 8]| u64::from_le_bytes(bytes) & !(1 << 63));
+                (f64::from_bits(most), least.map(f64::from_bits))
+            }
+            Element::F16 => {
+                let (most, least) =
+                    extremes(bytes, |bytes: [u8; 2]| u64::from(u16::from_le_bytes(bytes) & !(1 << 15)));
+                let value = |bits: u64| scalar_at(Element::F16, &(bits as u16).to_le_bytes()).to_f64();
+                (value(most), least.map(value))
+            }
+            _ => (1.0, Some(1.0)),
+        };
+        Measure { finite: most.is_finite(), least: least.unwrap_or(f64::INFINITY) }
+    }
+}
+
+/// The largest magnitude, and the smallest but 0, both as bits, which are ordered as magnitudes are.
+fn extremes<const N: usize>(bytes: &[u8], magnitude: impl Fn([u8; N]) -> u64) -> (u64, Option<u64>) {
+    let elements = bytes.as_chunks::<N>().0;
+    let (mut most, mut least) = (0u64, u64::MAX);
+    for bytes in elements {
+        let bits = magnitude(*bytes);
+        most = most.max(bits);
+        // 0 becomes the largest of all.
+        least = least.min(bits.wrapping_sub(1));
+    }
+    (most, (least != u64::MAX).then(|| least + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_find_what_is_not_finite_and_what_is_small() {
+        let check = |values: &[f32], finite: bool, least: f64| {
+            let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+            assert_eq!(Measure::of(Element::F32, &bytes), Measure { finite, least }, "{values:?}");
+        };
+        check(&[], true, f64::INFINITY);
+        check(&[0.0, -0.0], true, f64::INFINITY);
+        check(&[0.0, -0.5, 2.0], true, 0.5);
+        check(&[1.0, f32::INFINITY], false, 1.0);
+        check(&[-4.0, f32::NAN], false, 4.0);
+    }
+}

@@ -1,0 +1,93 @@
+// The viewer in a real browser: node view.mjs URL SCRIPT
+//
+// SCRIPT is the file that the server at URL serves; it is saved with a mistake and mended again.
+
+import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
+import { open } from "./browser.mjs";
+
+const [url, script] = process.argv.slice(2);
+const page = await open(url);
+const text = (id) => page.run(`document.getElementById("${id}").textContent`);
+const reads = (id, expect) => page.until(`document.getElementById("${id}").textContent === ${JSON.stringify(expect)}`);
+
+try {
+  await page.sharp();
+  assert.match(await page.run("document.title"), /^ramp · /);
+
+  // The middle of the screen is element 0, 0: one pixel is one element.
+  await page.mouse("mouseMoved", 460, 330);
+  await reads("coords", "y 30   x 10");
+  await reads("value", "30010");
+  const pixel = await page.run("[...document.getElementById('map').getContext('2d').getImageData(700, 300, 1, 1).data].join()");
+  assert.equal(pixel.split(",")[3], "255");
+
+  // Dragging moves what is under the hand.
+  await page.drag([450, 300], [650, 250]);
+  await page.mouse("mouseMoved", 460, 330);
+  await reads("coords", "y 80   x −190");
+  await page.sharp();
+  await reads("value", "79810");
+
+  // The wheel zooms around the cursor, far out: a sample stands for many elements.
+  await page.mouse("mouseWheel", 460, 330, { deltaX: 0, deltaY: 1440 });
+  await page.until("/z=-6(&|$)/.test(location.hash)", "the address holds the zoom");
+  await page.sharp();
+  assert.ok(await page.run("document.getElementById('value').textContent !== ''"));
+
+  // 10^15 is as exact as 0.
+  await page.key("0");
+  await page.run("document.getElementById('place').value = '1_000_000_000_000_000, -5'; document.getElementById('goto').requestSubmit()");
+  await page.mouse("mouseMoved", 451, 302);
+  await reads("coords", "y 1\u202f000\u202f000\u202f000\u202f000\u202f002   x −4");
+  await page.sharp();
+  await page.until("/y=1000000000000000&x=-5/.test(location.hash)", "the address holds the place");
+
+  // A copied address shows the same again.
+  const hash = await page.run("location.hash");
+  await page.send("Page.reload");
+  await page.until("document.body.dataset.missing === '0' && document.title.startsWith('ramp')", "the page after a reload");
+  await page.mouse("mouseMoved", 451, 302);
+  await reads("coords", "y 1\u202f000\u202f000\u202f000\u202f000\u202f002   x −4");
+  assert.equal(await page.run("location.hash"), hash);
+
+  // Layers by number; a slice of three dimensions, with its index.
+  await page.key("h");
+  await page.key("2");
+  await page.until("document.title.startsWith('stack')");
+  await page.sharp();
+  assert.equal(await page.run("document.querySelectorAll('#dims input[type=range]').length"), 1);
+  await page.key("1");
+
+  // A parameter is turned, and the picture follows.
+  await page.key("h");
+  await page.run("{ const one = document.querySelector('#params input[type=range]'); one.value = 7; one.dispatchEvent(new Event('input')); }");
+  await page.mouse("mouseMoved", 460, 330);
+  await reads("value", "220");
+  await page.until("/set.scale=7/.test(location.hash)", "the address holds the parameter");
+
+  // Saved with a mistake: told, and the last picture stays. Mended: gone.
+  const before = readFileSync(script, "utf8");
+  writeFileSync(script, before.replace("scale * y", "scael * y"));
+  await page.until("!document.getElementById('trouble').hidden", "the mistake is shown");
+  assert.match(await text("trouble"), /unknown name `scael`/);
+  writeFileSync(script, before.replace("scale * y", "scale * y + 5000"));
+  await page.until("document.getElementById('trouble').hidden", "the mistake is gone");
+  await reads("value", "5220");
+
+  // The pipeline, the keys, both themes.
+  await page.key("g");
+  await page.until("document.getElementById('drawing').naturalWidth > 50", "the pipeline is drawn");
+  await page.key("Escape");
+  await page.run("document.querySelectorAll('dialog').forEach((dialog) => dialog.close())");
+  const theme = await page.run("document.documentElement.dataset.theme");
+  await page.key("t");
+  assert.notEqual(await page.run("document.documentElement.dataset.theme"), theme);
+
+  const foreign = page.requests.filter((one) => !one.startsWith(new URL(url).origin) && !/^(data|blob|about):/.test(one));
+  assert.deepEqual(foreign, [], "nothing is fetched from elsewhere");
+  assert.deepEqual(page.problems, [], "nothing goes wrong in the page");
+  console.log("the viewer works");
+} finally {
+  await page.close();
+}
