@@ -22,7 +22,11 @@ use crate::index::{Interval, Window};
 use crate::source::Span;
 
 /// The body without windows, if every element has one window and nothing else asks for its number.
-pub(super) fn without_windows(tensor: &Tensor, windowed: &Windowed, access: &TensorAccess) -> Option<Resolved> {
+pub(super) fn without_windows(
+    tensor: &Tensor,
+    windowed: &Windowed,
+    access: &TensorAccess,
+) -> Option<Resolved> {
     let WindowBody::Expr(resolved) = &windowed.body else { return None };
     let windows = &windowed.windows.dims;
     let mut dims = windows.iter().zip(tensor.domain.dims());

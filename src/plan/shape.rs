@@ -120,7 +120,10 @@ fn falls_apart(stages: &Stages, target: TensorId, dim: u32) -> bool {
         for read in &stages.accesses[id.index()].reads {
             match followed(&read.reach, dim) {
                 Some(own) => queue.push((read.tensor, own)),
-                None if matches!(stages.tensor(read.tensor).kind, TensorKind::Input(_) | TensorKind::Var(_)) => {}
+                None if matches!(
+                    stages.tensor(read.tensor).kind,
+                    TensorKind::Input(_) | TensorKind::Var(_)
+                ) => {}
                 None => return false,
             }
         }

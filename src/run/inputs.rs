@@ -5,7 +5,7 @@
 //! input b: u16[t: 100000, y: 1024, x: 1024] from "b.zarr"   rows 0..34 for the first slab, then 34..68, …
 //! ```
 
-use super::data::Data;
+use super::data::{Data, Measure};
 use super::job::World;
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
@@ -47,6 +47,16 @@ impl InputData {
             InputData::Whole(data) => Some(data),
             InputData::OnDemand(_) => None,
         }
+    }
+
+    /// What all its elements are like, if that is known before they are read.
+    pub fn measure(&self) -> Option<Measure> {
+        self.whole().map(Data::measure)
+    }
+
+    /// What the elements are like that it stores.
+    pub fn stored(&self) -> Option<Measure> {
+        self.whole().map(Data::stored)
     }
 
     /// What it is frozen into.
