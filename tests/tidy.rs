@@ -199,7 +199,7 @@ fn crates_and_the_outside_world_stay_where_they_belong() {
         for (number, line) in file.code().filter(|(_, line)| !line.trim_start().starts_with("//")) {
             let place = format!("{}:{number}", file.path.display());
             for (name, home) in KEPT_INSIDE {
-                if module != home && line.contains(&format!("{name}::")) {
+                if module != *home && line.contains(&format!("{name}::")) {
                     wrong.push(format!("{place}: `{name}` belongs to `{home}`"));
                 }
             }

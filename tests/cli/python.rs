@@ -102,5 +102,5 @@ fn what_zarr_python_writes_by_itself_is_read() {
         "read.itp",
         "input a: i32[y: 3, x: 4] from \"in.zarr\"\ntensor b: i32[y: 3, x: 4] = a[y, x] + 1\n",
     );
-    folder.itp(&["run", "read.itp", "--read", "b[2, :]"]).ends(0).prints("9 10 11 12");
+    folder.itp(&["run", "read.itp", "--read", "b[2, :]"]).ends(0).prints("[ 9  10  11  12]");
 }
