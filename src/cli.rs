@@ -24,6 +24,7 @@ mod numbers;
 pub mod picture;
 mod plan;
 mod progress;
+pub mod repl;
 mod report;
 mod run;
 #[cfg(feature = "serve")]
@@ -80,9 +81,10 @@ fn perform(cli: Cli) -> Outcome {
     outcome
 }
 
-/// A command that the design has and this version has not.
+/// A command that this build was made without.
+#[cfg(not(feature = "serve"))]
 fn later(command: &str, report: &mut Report) -> Outcome {
-    let message = format!("`itp {command}` is not there yet");
+    let message = format!("this build has no `itp {command}`");
     let help = "use `itp run FILE --read SLICE`, which prints or writes any part of a script";
     report.fail("the command line", Diagnostic::new(Code::E0903, message).help(help))
 }
@@ -107,7 +109,7 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Explain(args) => explain::explain(args, report),
         Command::Bench(args) => bench::bench(args, report),
         Command::Tree(args) => tree::tree(args, report),
-        Command::Repl(_) => later("repl", report),
+        Command::Repl(args) => repl::repl(args, report),
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::serve(args, report),
         #[cfg(not(feature = "serve"))]

@@ -35,7 +35,7 @@ pub struct Diagnostic {
     /// Facts that explain it, each a line.
     pub notes: Vec<String>,
     /// The help as an edit, where it is as certain as a help can be: for editors.
-    pub fix: Option<Fix>,
+    pub fix: Option<Box<Fix>>,
 }
 
 /// An edit that puts a mistake right.
@@ -103,7 +103,7 @@ impl Diagnostic {
 
     /// Says which edit puts it right: `text` in the place of `span`.
     pub fn fix(mut self, span: Span, text: impl Into<String>) -> Self {
-        self.fix = Some(Fix { span, text: text.into() });
+        self.fix = Some(Box::new(Fix { span, text: text.into() }));
         self
     }
 

@@ -14,6 +14,7 @@
 //! - [`Engine::bind`], [`Engine::bind_file`], [`Engine::write`] and [`Engine::register`] supply what the script lacks;
 //! - [`Engine::read`] and its kin give elements, [`Engine::prepare`] a read that is planned and can be run again,
 //!   [`Engine::sketch`] one that is only planned;
+//! - [`Shared`] keeps results and machine code from one engine to the next, for scripts that change bit by bit;
 //! - an [`Error`] prints as the command line would print it.
 
 mod builder;
@@ -32,6 +33,7 @@ mod limit;
 mod output;
 mod prepared;
 mod read;
+mod shared;
 mod streams;
 mod tree;
 mod write;
@@ -42,6 +44,7 @@ pub use disk::{DiskStore, Trouble};
 pub use element::{Elem, F16};
 pub use error::{Error, Result};
 pub use prepared::{Cancel, Prepared, Sketch};
+pub use shared::Shared;
 
 use crate::compile::Program;
 use crate::diagnostic::Diagnostic;

@@ -21,6 +21,7 @@ pub mod definition;
 pub mod digest;
 mod elaborate;
 pub mod evaluate;
+pub mod fold;
 pub mod follow;
 mod formats;
 pub(crate) mod ids;
@@ -36,7 +37,9 @@ mod slices;
 pub mod strided;
 pub mod types;
 pub mod upstream;
+pub mod uses;
 pub mod view;
+pub mod vocabulary;
 pub mod window;
 mod window_clause;
 
@@ -44,17 +47,18 @@ pub use define::BLENDS;
 pub use elaborate::{BUILTIN_NAMES, VIEW_OPS};
 pub use formats::{Format, Level};
 pub use outputs::{COLORMAPS, FileKind, Output, OutputOptions};
-pub use slices::{Names, slice};
+pub use slices::{Names, slice, viewed};
 
 use crate::diagnostic::Diagnostics;
 use crate::index::{Domain, Interval};
 use crate::source::{SourceId, Sources, Span};
 use body::{Body, MathFn, NodeId, TensorId};
 use modules::{Loader, ModuleId, Modules};
-use petgraph::graph::DiGraph;
+use petgraph::Direction;
+use petgraph::graph::{DiGraph, NodeIndex};
 use resolve_weak::Resolved;
 use scalar::Scalar;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use types::Element;
 use view::View;
@@ -226,6 +230,8 @@ pub struct NamedView {
     pub span: Span,
     /// The expression after `=`.
     pub chain: Span,
+    /// The name that it starts with: a tensor or another view.
+    pub of: Arc<str>,
 }
 
 /// A `param` item.
@@ -294,6 +300,12 @@ impl Graph {
     /// The tensor with that id.
     pub fn tensor(&self, id: TensorId) -> &Tensor {
         &self.tensors[id.index()]
+    }
+
+    /// The tensors that one reads, lower ids first, without itself.
+    pub fn reads_of(&self, id: TensorId) -> impl Iterator<Item = TensorId> {
+        let sources = self.dag.neighbors_directed(NodeIndex::new(id.index()), Direction::Incoming);
+        sources.map(|node| self.dag[node]).collect::<BTreeSet<_>>().into_iter()
     }
 
     /// All tensors with their ids.

@@ -8,12 +8,12 @@
 //! arm that is not selected is not evaluated. Elements are remembered, so each is computed once.
 
 use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn, TensorId};
-use crate::graph::evaluate::identity;
+use crate::graph::fold::{Fold, factors};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
 use crate::graph::view::{Boundary, Step, View, dimension_name, row_major};
-use crate::graph::{Blend, BlendKind, Graph, Pointwise, Tensor, TensorKind, WindowBody, Windowed};
+use crate::graph::{Blend, BlendKind, Graph, Pointwise, Set, Tensor, TensorKind, WindowBody, Windowed};
 use crate::index::walk::points;
 use crate::index::{Interval, OutputMap, Overflow, Transform, Window};
 use std::collections::HashMap;
@@ -84,10 +84,19 @@ struct Place {
 impl<'g> Interp<'g> {
     /// An interpreter with every `set` of the script done.
     pub fn new(graph: &'g Graph, host: &'g dyn Host) -> Result<Self> {
+        Interp::after(graph, host, &graph.sets)
+    }
+
+    /// An interpreter with some `set` items done, in the order of the script.
+    pub fn after(
+        graph: &'g Graph,
+        host: &'g dyn Host,
+        sets: impl IntoIterator<Item = &'g Set>,
+    ) -> Result<Self> {
         let known = vec![HashMap::new(); graph.tensors.len()];
         let mut interp =
             Interp { graph, host, known, written: HashMap::new(), windows: HashMap::new(), depth: 0 };
-        for set in &graph.sets {
+        for set in sets {
             interp.write(&set.target, &set.body)?;
         }
         Ok(interp)
@@ -257,6 +266,7 @@ impl<'g> Interp<'g> {
     pub fn put(&mut self, target: &View, value: impl Fn(usize) -> Scalar) -> Result<()> {
         let dims: Vec<Interval> = target.domain().dims().iter().map(|dim| dim.interval).collect();
         for (at, coords) in points(&dims).enumerate() {
+            self.host.go_on()?;
             if let Target::Base(base) = follow(target, &coords)? {
                 self.written.insert((target.base, base), value(at));
             }
@@ -382,55 +392,20 @@ impl<'g> Interp<'g> {
         });
         let ranges: Vec<Interval> = ranges.collect::<Result<_, _>>().map_err(|error| error.message)?;
         let element = body.ty(inner).strong().expect("bodies are resolved");
-        let mut fold = match function {
-            ReduceFn::ArgMin => (Scalar::i64(ranges[0].first()), identity(ReduceFn::Min, element)),
-            ReduceFn::ArgMax => (Scalar::i64(ranges[0].first()), identity(ReduceFn::Max, element)),
-            _ => (identity(function, element), identity(function, element)),
-        };
+        let mut fold = Fold::new(function, element, ranges[0].first());
         for point in points(&ranges) {
             self.host.go_on()?;
             let mut bound = bound.to_vec();
             vars.iter().zip(&point).for_each(|(var, value)| bound[*var as usize] = *value);
             // Everything may depend on the variables, so nothing worked out outside is reused.
             let mut values = vec![None; body.len()];
-            fold = self.step(body, function, inner, place, &mut bound, &mut values, fold, point[0])?;
+            let mut node = |id: NodeId| self.node(body, id, place, &mut bound, &mut values);
+            match factors(body, function, inner) {
+                Some((a, b)) => fold.add_product(node(a)?, node(b)?),
+                None => fold.add(node(inner)?, point[0]),
+            }
         }
-        Ok(fold.0)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "the state of one step")]
-    fn step(
-        &mut self,
-        body: &'g Body,
-        function: ReduceFn,
-        inner: NodeId,
-        place: &Place,
-        bound: &mut Vec<i64>,
-        values: &mut Vec<Option<Scalar>>,
-        (value, best): (Scalar, Scalar),
-        var: i64,
-    ) -> Result<(Scalar, Scalar)> {
-        if let (ReduceFn::Sum, Op::Binary(BinaryFn::Mul, a, b)) = (function, &body.node(inner).op)
-            && body.ty(inner).is_float()
-        {
-            let a = self.node(body, *a, place, bound, values)?;
-            let b = self.node(body, *b, place, bound, values)?;
-            return Ok((scalar::fma(a, b, value), best));
-        }
-        let next = self.node(body, inner, place, bound, values)?;
-        let keep = |beats| {
-            if scalar::binary(beats, next, best).is_true() { (Scalar::i64(var), next) } else { (value, best) }
-        };
-        Ok(match function {
-            ReduceFn::Sum => (scalar::binary(BinaryFn::Add, value, next), best),
-            ReduceFn::Product => (scalar::binary(BinaryFn::Mul, value, next), best),
-            ReduceFn::Min => (scalar::binary(BinaryFn::Min, value, next), best),
-            ReduceFn::Max => (scalar::binary(BinaryFn::Max, value, next), best),
-            ReduceFn::Any => (scalar::binary(BinaryFn::Or, value, next), best),
-            ReduceFn::All => (scalar::binary(BinaryFn::And, value, next), best),
-            ReduceFn::ArgMin => keep(BinaryFn::Lt),
-            ReduceFn::ArgMax => keep(BinaryFn::Gt),
-        })
+        Ok(fold.value())
     }
 }
 

@@ -88,7 +88,13 @@ fn listen(connection: &Connection) -> Ended {
 fn gather(connection: &Connection) -> Receiver<Message> {
     let (sender, messages) = channel();
     let arriving = connection.receiver.clone();
-    std::thread::spawn(move || arriving.into_iter().try_for_each(|message| sender.send(message)));
+    std::thread::spawn(move || {
+        for message in arriving {
+            if sender.send(message).is_err() {
+                return;
+            }
+        }
+    });
     messages
 }
 

@@ -28,11 +28,13 @@ mod straighten;
 mod style;
 mod svg;
 mod text;
+mod timeline;
 
 pub use dot::to_dot;
 pub use layout::{Layout, Pillar, Rect, Route, Tag, Track, layout};
 pub use mermaid::to_mermaid;
 pub use svg::to_svg;
+pub use timeline::{Chart, ChartLane, to_timeline_svg};
 
 /// A graph to be drawn: what the pipeline's tensors are and who reads whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -17,6 +17,8 @@ pub mod print;
 pub mod readers;
 pub mod recurrence;
 pub mod reuse;
+mod rows;
 mod seamless;
 pub mod shape;
 pub mod stages;
+pub mod timeline;

@@ -9,6 +9,8 @@
 //! - [`kept`] stands before an engine and keeps what it computed;
 //! - [`reference`] is the interpreter as an engine; [`backend`] chooses.
 
+#[cfg(feature = "jit")]
+mod across;
 pub mod data;
 pub mod inputs;
 pub mod job;
@@ -20,10 +22,14 @@ pub mod ledger;
 #[cfg(feature = "jit")]
 pub mod memory;
 #[cfg(feature = "jit")]
+pub mod meter;
+#[cfg(feature = "jit")]
 mod reading;
 pub mod reference;
 #[cfg(feature = "jit")]
 pub mod schedule;
+#[cfg(feature = "jit")]
+mod sets;
 #[cfg(feature = "jit")]
 pub mod slabs;
 #[cfg(feature = "jit")]
@@ -47,7 +53,22 @@ use crate::diagnostic::Result;
 #[cfg(not(feature = "jit"))]
 use crate::diagnostic::{Code, Diagnostic};
 use job::Backend;
+#[cfg(feature = "jit")]
+pub use kernels::Codes;
 use std::sync::Arc;
+
+/// Machine code that engines share; there is none in this build.
+#[cfg(not(feature = "jit"))]
+#[derive(Default)]
+pub struct Codes;
+
+#[cfg(not(feature = "jit"))]
+impl Codes {
+    /// How many kernels have code here.
+    pub fn count(&self) -> usize {
+        0
+    }
+}
 
 /// What runs the loops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,28 +79,35 @@ pub enum Kind {
     Interp,
 }
 
-/// The engine of that kind for a program; without a kind, the fastest there is. Vectors have at most that many bits.
-pub fn backend(
-    kind: Option<Kind>,
-    vector_bits: Option<u32>,
-    program: Arc<Program>,
-) -> Result<Arc<dyn Backend>> {
-    match kind {
+/// What an engine is made with.
+#[derive(Clone, Default)]
+pub struct Choice {
+    /// Which one; without it, the fastest there is.
+    pub kind: Option<Kind>,
+    /// Vectors have at most that many bits.
+    pub vector_bits: Option<u32>,
+    /// Machine code that other engines may have made already.
+    pub codes: Option<Arc<Codes>>,
+}
+
+/// The engine for a program.
+pub fn backend(choice: Choice, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+    match choice.kind {
         Some(Kind::Interp) => Ok(Arc::new(reference::Reference::new(program))),
-        Some(Kind::Jit) | None => compiled(kind, vector_bits, program),
+        Some(Kind::Jit) | None => compiled(choice, program),
     }
 }
 
 #[cfg(feature = "jit")]
-fn compiled(_: Option<Kind>, vector_bits: Option<u32>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
-    let vectors = crate::jit::Vectors::at_most(vector_bits.unwrap_or(u32::MAX));
-    Ok(Arc::new(tiled::Tiled::new(program, vectors)?))
+fn compiled(choice: Choice, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+    let vectors = crate::jit::Vectors::at_most(choice.vector_bits.unwrap_or(u32::MAX));
+    Ok(Arc::new(tiled::Tiled::new(program, vectors, choice.codes)?))
 }
 
 /// Without the compiler, the reference is the fastest there is.
 #[cfg(not(feature = "jit"))]
-fn compiled(kind: Option<Kind>, _: Option<u32>, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
-    match kind {
+fn compiled(choice: Choice, program: Arc<Program>) -> Result<Arc<dyn Backend>> {
+    match choice.kind {
         Some(_) => Diagnostic::new(Code::E0903, "this build has no compiled engine")
             .help("build with the feature `jit`, or use the reference engine: `--engine interp`")
             .err(),

@@ -8,6 +8,7 @@ pub mod ast;
 mod builder;
 mod explain;
 mod format;
+mod goes_on;
 mod hints;
 mod lexer;
 mod number;
@@ -19,6 +20,7 @@ mod words;
 
 pub use builder::MAX_NESTING;
 pub use format::{format, print_ast};
+pub use goes_on::{goes_on, starts_item};
 pub use lexer::{MAX_ERRORS, MAX_TOKENS, tokens};
 pub use parser::{parse, parse_expr, parse_slice};
 pub use same::same;

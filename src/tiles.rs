@@ -9,9 +9,11 @@
 //! whoever holds one may go on reading it. Forgetting a tile is always allowed: what is missing is computed again.
 //!
 //! - [`boxes`]: what of a box is missing, in few boxes;
+//! - [`flights`]: who computes which tile right now, so that nobody else does;
 //! - [`memory`]: the store that keeps what was used last, up to a number of bytes.
 
 pub mod boxes;
+pub mod flights;
 pub mod memory;
 
 use crate::access::footprint::Region;

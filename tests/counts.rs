@@ -11,6 +11,7 @@ use itp::run::job::Sink;
 use itp::run::stats::Stats;
 use ndarray::Array2;
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -208,6 +209,189 @@ fn cancelling_takes_effect_soon_and_leaves_nothing_behind() {
         assert!(took < Duration::from_secs(1), "{slice}: {took:?}");
         cancel.reset();
         accounts("after cancelling", &read(&engine, "shared[0:4, 0:4]").1);
+    }
+}
+
+/// Processor seconds of a thread, by its folder below /proc; how busy the machine is does not matter.
+fn cpu_of(thread: &Path) -> f64 {
+    let line = std::fs::read_to_string(Path::new("/proc").join(thread).join("schedstat")).unwrap();
+    line.split(' ').next().unwrap().parse::<u64>().unwrap() as f64 * 1e-9
+}
+
+fn this_thread() -> PathBuf {
+    std::fs::read_link("/proc/thread-self").unwrap()
+}
+
+/// Cancels a read that one worker runs, some time after it began: what it computes then takes no longer than promised.
+#[track_caller]
+fn ends_soon(engine: &Engine, slice: &str) {
+    let (started, thread) = std::sync::mpsc::channel();
+    let (cancel, read) = (engine.cancel(), || {
+        started.send(this_thread()).unwrap();
+        let ended = engine.prepare(slice).and_then(|prepared| prepared.run(&mut Kept::default()));
+        (ended, cpu_of(&this_thread()))
+    });
+    std::thread::scope(|scope| {
+        let read = scope.spawn(read);
+        let thread = thread.recv().unwrap();
+        while cpu_of(&thread) < 0.1 {
+            assert!(!read.is_finished(), "{slice} takes no time");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let before = cpu_of(&thread);
+        cancel.cancel();
+        let (ended, after) = read.join().unwrap();
+        assert!(ended.expect_err("it was cancelled").is_cancelled());
+        assert!(after - before < 0.2, "{slice}: {} s", after - before);
+    });
+    cancel.reset();
+}
+
+const RECURRENCES: &str = "
+tensor a: f32[t: inf, x: inf] = rand(t, x)
+tensor r: f32[t: 0..inf, x: inf] = if t == 0 then f32(x) else r[t - 1, x] * 0.5 + 1
+tensor s: f32[t: 0..inf, x: inf] = if t == 0 then 0 else s[t - 1, x] + a[t - 1, x] * a[t // 2, x + 1]
+tensor u: f32[t: 0..inf, x: 0..50] = if t == 0 then f32(x) else u[t - 1, (x * 7) % 50] + 1
+tensor late: f32[x: inf] = r[900, x] + 1
+";
+
+#[test]
+fn long_recurrences_are_planned_at_once_and_can_be_cancelled() {
+    let engine = compiled(jit(1, &[]).store(0), RECURRENCES);
+    for slice in ["r[10000000, 0:3]", "s[10000000, 0:3]", "r[0:10000000, 0:3]", "u[60000, 0:3]"] {
+        let before = cpu_of(&this_thread());
+        engine.plan(slice).unwrap();
+        let took = cpu_of(&this_thread()) - before;
+        assert!(took < 0.05, "{slice}: {took} s");
+    }
+    for slice in ["r[100000000, 0:3]", "s[100000000, 0:3]"] {
+        ends_soon(&engine, slice);
+    }
+}
+
+#[test]
+fn rings_of_long_recurrences_are_as_large_as_those_of_short_ones() {
+    let engine = compiled(jit(1, &[]).store(0), RECURRENCES);
+    for (short, long) in [("s[700, 0:3]", "s[7000, 0:3]"), ("r[700, 0:3]", "r[7000, 0:3]")] {
+        let (short, long) = (engine.plan(short).unwrap(), engine.plan(long).unwrap());
+        let rows = |plan: &itp::run::stats::Plan| plan.rings.iter().map(|ring| ring.rows).collect::<Vec<_>>();
+        // `a` is read at t - 1 and at t // 2, which are ever further apart.
+        assert!(rows(&long).iter().zip(rows(&short)).all(|(long, short)| *long >= short), "{:?}", long.rings);
+    }
+    let bits = |slice: &str| read(&engine, slice).0;
+    assert!(bits("s[1500, 0:3]") == bits("s[1500:1501, 0:3]"), "steps beyond those that are gone through");
+}
+
+/// How often progress was told, after all of it was.
+fn told(engine: &mut Engine, slice: &str) -> usize {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let seen = told.clone();
+    engine.on_progress(move |done, total| seen.lock().unwrap().push((done, total)));
+    read(engine, slice);
+    let told = told.lock().unwrap();
+    assert!(told.iter().all(|(done, total)| done <= total), "{slice}: {told:?}");
+    assert!(told.last().is_some_and(|(done, total)| done == total), "{slice}: {told:?}");
+    told.len()
+}
+
+#[test]
+fn progress_follows_steps_and_sets() {
+    let mut engine = compiled(jit(1, &[]).store(0), RECURRENCES);
+    assert!(told(&mut engine, "r[900, 0:3]") > 900);
+    assert!(told(&mut engine, "late[0:3]") > 900, "although the steps are not the result");
+    let script = "var m: f32[y: inf, x: inf] = 0
+        set m[0:512, 0:512] = rand(y, x)
+        tensor t: f32[y: inf, x: inf] = m[y, x] + 1";
+    let mut engine = compiled(jit(1, &[64, 64]).store(0), script);
+    assert!(told(&mut engine, "t[0:8, 0:8]") > 64, "tiles of the `set` are told");
+    assert!(told(&mut engine, "t[0:8, 0:8]") < 4, "it has run");
+}
+
+#[test]
+fn sets_are_part_of_the_accounts() {
+    let script = "var m: f32[y: inf, x: inf] = 0
+        var n: f32[x: inf] = 0
+        set m[0:512, 0:512] = rand(y, x)
+        set m.flip([x])[0:16, -255:1] = m.flip([x])[y, x] + n[0]
+        set n[0:4] = 7
+        tensor t: f32[y: inf, x: inf] = m[y, x] + 1
+        tensor apart: f32[x: inf] = x";
+    let engine = compiled(jit(1, &[]).store(0), script);
+    let bytes = |slice: &str| {
+        let (_, stats) = read(&engine, slice);
+        accounts(slice, &stats);
+        stats.bytes
+    };
+    let (whole, tiles) = (4 * 512 * 512, 4 * 512 * 512 + 4 * 256);
+    let first = bytes("t[0:8, 0:8]");
+    assert_eq!(first.peak, first.peak_planned, "{first:?}");
+    assert!(first.peak >= 2 * whole, "the elements and where they go: {first:?}");
+    let second = bytes("t[0:8, 0:8]");
+    assert!((tiles..whole + tiles).contains(&second.peak), "the variable: {second:?}");
+    assert!(bytes("apart[0:8]").peak_planned < 1000, "it uses no variable");
+    let small = compiled(jit(1, &[]).memory(1 << 20), script);
+    let error = small.plan("t[0:8, 0:8]").expect_err("the `set` takes more");
+    assert_eq!(error.code(), Some(Code::E1005), "{error}");
+    assert!(small.plan("apart[0:8]").is_ok());
+}
+
+#[test]
+fn what_workers_keep_is_told() {
+    let (_, stats) = read(&compiled(jit(2, &[]), CHAIN), "d[0:300, 0:300]");
+    assert!((1..=2 * (2 << 20)).contains(&stats.bytes.kept), "{:?}", stats.bytes);
+    assert_eq!(stats.to_json()["bytes"]["kept"], stats.bytes.kept);
+}
+
+#[test]
+fn sets_that_a_read_does_not_use_are_not_run() {
+    let script = r#"
+        var m: f32[x: inf] = 0
+        var n: f32[x: inf] = 0
+        tensor a: f32[x: inf] = x
+        tensor h: f32[x: inf] window [4] take s = a window [4] = extern "host"(s)
+        set m[0:4] = h[x]
+        set n[0:4] = 2
+        tensor t: f32[x: inf] = m[x] + n[x]
+        tensor u: f32[x: inf] = n[x] + 1"#;
+    for kind in [Kind::Jit, Kind::Interp] {
+        let engine = compiled(Engine::builder().kind(kind), script);
+        assert_eq!(engine.read::<f32>("u[3:6]").unwrap().as_slice(), Some(&[3.0, 1.0, 1.0][..]));
+        assert_eq!(engine.read::<f32>("n[3:6]").unwrap().as_slice(), Some(&[2.0, 0.0, 0.0][..]));
+        assert!(engine.read::<f32>("t[3:6]").is_err(), "it needs the host function");
+        assert!(engine.read::<f32>("m[3:6]").is_err(), "it needs the host function");
+    }
+}
+
+#[test]
+fn sets_see_those_before_them_and_not_those_after_whoever_reads_first() {
+    let script = "
+        var m: i32[x: inf] = 0
+        var n: i32[x: inf] = 0
+        set n[0:4] = 1
+        set m[0:4] = n[x] + 10
+        set n[0:4] = 2
+        tensor t: i32[x: inf] = m[x]
+        tensor u: i32[x: inf] = n[x]";
+    for slices in [["t[0:1]", "u[0:1]"], ["u[0:1]", "t[0:1]"]] {
+        let mut engine = compiled(jit(1, &[]), script);
+        let mut values = slices.map(|slice| engine.read::<i32>(slice).unwrap()[0]);
+        values.sort_unstable();
+        assert_eq!(values, [2, 11], "{slices:?}");
+        engine.write("n[0:1]", &ndarray::array![5]).unwrap();
+        let mut values = slices.map(|slice| engine.read::<i32>(slice).unwrap()[0]);
+        values.sort_unstable();
+        assert_eq!(values, [5, 11], "{slices:?}");
+    }
+}
+
+#[test]
+fn a_set_can_be_cancelled() {
+    let script = "var m: f32[y: inf, x: inf] = 0
+        tensor slow: f32[y: inf, x: inf] = sum(i in 0..1000) rand(y, x, i)
+        SET
+        tensor t: f32[y: inf, x: inf] = m[y, x] + 1";
+    for set in ["set m[0:9000, 0:9000] = slow[y, x]", "set m.flip([x])[0:4000, -4000:0] = 1"] {
+        ends_soon(&compiled(jit(1, &[]).store(0), &script.replace("SET", set)), "t[0:8, 0:8]");
     }
 }
 

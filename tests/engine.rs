@@ -326,6 +326,28 @@ fn tiles_and_threads_change_nothing() {
     }
 }
 
+/// Large enough to be made in blocks, and in parts of which a reshape cuts rows up.
+#[test]
+fn permuted_copies_show_every_element_where_it_belongs() {
+    let value = |p: usize, q: usize, r: usize| (p * 131_071 + q * 359 + r) as u32;
+    let mut engine = compiled(
+        "input a: u32[p: 42, q: 330, r: 350]
+         view turned = a.permute([2, 0, 1]).flip([0, 2]).shrink([3..340, 1..41, 5..329])
+         view out = turned.reshape([337 * 40, 324])",
+    );
+    engine.bind("a", &ndarray::Array3::from_shape_fn((42, 330, 350), |(p, q, r)| value(p, q, r))).unwrap();
+    for (slice, rows) in
+        [("out[...]", 0..13_480), ("out[33:90, 0:324]", 33..90), ("out[0:13480, 7:9]", 0..13_480)]
+    {
+        let read = engine.read::<u32>(slice).unwrap();
+        let columns = if slice.ends_with("7:9]") { 7..9 } else { 0..324 };
+        let expected = rows.flat_map(|row: usize| {
+            columns.clone().map(move |column: usize| value(1 + row % 40, 324 - column, 346 - row / 40))
+        });
+        assert!(read.iter().copied().eq(expected), "{slice}");
+    }
+}
+
 #[test]
 fn outputs_are_saved_whole_or_not_at_all() {
     let folder = Folder::new();
@@ -410,4 +432,43 @@ fn chains_that_are_too_deep_are_an_error() {
         Code::E1009,
         &["`h` at []", "operations that wait for each other"],
     );
+}
+
+#[test]
+fn an_f64_rounds_once_to_an_f16() {
+    let script = "
+        input w: f64[x: 14]
+        tensor a: f32[x: 14] = f32(f16(w[x]))";
+    let (tie, tiny) = (1.0 + 2f64.powi(-11), 2f64.powi(-40));
+    let least = 2f64.powi(-24);
+    let pairs: [(f64, f32); 14] = [
+        (tie, 1.0),
+        (tie + tiny, 1.0 + 2f32.powi(-10)),
+        (tie - tiny, 1.0),
+        (-tie - tiny, -1.0 - 2f32.powi(-10)),
+        (1.0 + 3.0 * 2f64.powi(-11) - tiny, 1.0 + 2f32.powi(-10)),
+        (1.0 + 3.0 * 2f64.powi(-11), 1.0 + 2f32.powi(-9)),
+        (65520.0 - 2f64.powi(-30), 65504.0),
+        (65520.0, f32::INFINITY),
+        (-1e300, f32::NEG_INFINITY),
+        (least / 2.0, 0.0),
+        (least / 2.0 + 2f64.powi(-60), 2f32.powi(-24)),
+        (-least / 2.0 + 2f64.powi(-60), -0.0),
+        (1e-320, 0.0),
+        (0.1, 0.099975586),
+    ];
+    for kind in [Kind::Jit, Kind::Interp] {
+        let mut engine = Engine::builder().kind(kind).compile(script).unwrap();
+        engine.bind("w", &ndarray::Array1::from_iter(pairs.map(|(from, _)| from))).unwrap();
+        let rounded = engine.read::<f32>("a[0:14]").unwrap();
+        for ((from, expect), found) in pairs.iter().zip(&rounded) {
+            assert_eq!(expect.to_bits(), found.to_bits(), "{kind:?}: {from:e} gives {found}");
+        }
+    }
+}
+
+#[test]
+fn a_coordinate_that_hides_a_tensor_is_told() {
+    let script = "tensor x: f32[y: inf] = y  tensor b: f32[x: inf] = x[3]";
+    fails(Engine::compile(script), Code::E0207, &["`x` is a coordinate here, which hides the tensor `x`"]);
 }

@@ -10,7 +10,8 @@ use itp::run::stats::Stats;
 use ndarray::{Array2, array};
 use proptest::prelude::*;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 /// A variable under three blurs of 5×5.
 const CHAIN: &str = "
@@ -199,6 +200,84 @@ fn a_cancelled_read_keeps_nothing() {
     assert!(engine.read_array("d[0:9, 0:9]").is_err());
     engine.cancel().reset();
     assert_eq!(read(&engine, "d[0:9, 0:9]").1.store.reused, 0);
+}
+
+/// Windows that lie in tiles, each of which takes its time; `f` fails as often as `failures` says.
+fn slow_windows(failures: u64) -> (Engine, Arc<AtomicU64>) {
+    let script = r#"
+        tensor a: f32[y: inf, x: inf] = y + x
+        tensor b: f32[y: inf, x: inf] window [64, 64] take s = a window [64, 64] = extern "f"(s)"#;
+    let mut engine = compiled(Engine::builder().threads(1), script);
+    let calls = Arc::new(AtomicU64::new(0));
+    let seen = calls.clone();
+    engine.register("f", move |call| {
+        let number = seen.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(3));
+        if number < failures { Err("not yet".to_owned()) } else { Ok(call.take::<f32>(0)? * 2.0) }
+    });
+    (engine, calls)
+}
+
+#[test]
+fn reads_at_the_same_time_compute_nothing_twice() {
+    let (engine, calls) = slow_windows(0);
+    let slice = |at: i64| format!("b[{}:{}, {}:256]", 64 * (at % 3), 64 * (at % 3) + 192, 64 * (at % 2));
+    let whole = engine.read_array("b[1000:1001, 0:64]").map(|_| calls.swap(0, Ordering::SeqCst));
+    assert_eq!(whole.unwrap(), 1);
+    let (computed, shared): (u64, u64) = std::thread::scope(|scope| {
+        let engine = &engine;
+        let reads: Vec<_> = (0..12).map(|at| scope.spawn(move || read(engine, &slice(at)))).collect();
+        let stats = reads.into_iter().map(|read| read.join().unwrap().1);
+        stats.fold((0, 0), |(computed, reused), stats| {
+            (computed + elements(&stats, "b"), reused + stats.store.reused)
+        })
+    });
+    assert_eq!(calls.load(Ordering::SeqCst), 5 * 4, "every window once");
+    assert_eq!(computed, 5 * 4 * 64 * 64, "every element once");
+    assert_eq!(computed + shared, 12 * 192 * 256 - 6 * 192 * 64);
+    let fresh = slow_windows(0).0;
+    (0..3).for_each(|at| assert!(read(&engine, &slice(at)).0 == read(&fresh, &slice(at)).0, "other bits"));
+}
+
+#[test]
+fn a_read_that_fails_takes_nobody_with_it() {
+    let (engine, calls) = slow_windows(3);
+    let failed = std::thread::scope(|scope| {
+        let reads: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| engine.read_array("b[0:64, 0:64]").is_err())).collect();
+        reads.into_iter().map(|read| read.join().unwrap()).filter(|failed| *failed).count()
+    });
+    assert_eq!(
+        (failed, calls.load(Ordering::SeqCst)),
+        (3, 4),
+        "three fail alone, one computes for the others"
+    );
+}
+
+#[test]
+fn a_read_that_waits_can_be_cancelled() {
+    let (mut engine, _) = slow_windows(0);
+    let go = Arc::new(AtomicBool::new(false));
+    let seen = go.clone();
+    engine.register("f", move |call| {
+        while !seen.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        call.take::<f32>(0)
+    });
+    let cancel = engine.cancel();
+    std::thread::scope(|scope| {
+        let engine = &engine;
+        let reads: Vec<_> = (0..4).map(|_| scope.spawn(move || engine.read_array("b[0:64, 0:64]"))).collect();
+        std::thread::sleep(Duration::from_millis(50));
+        cancel.cancel();
+        // Only the one that computes is still there.
+        while reads.iter().filter(|read| !read.is_finished()).count() > 1 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        go.store(true, Ordering::SeqCst);
+        assert!(reads.into_iter().all(|read| read.join().unwrap().is_err_and(|error| error.is_cancelled())));
+    });
 }
 
 proptest! {

@@ -4,5 +4,5 @@
 set -eu
 cd "$(dirname "$0")"
 tree-sitter generate
-tree-sitter parse --quiet ../../examples/*.itp ../../std/*.itp ../../benches/peers/itp/*.itp
+tree-sitter parse --quiet ../../examples/*.itp ../../std/*.itp ../../benches/peers/itp/*.itp ../../tests/inputs/*.itp
 echo "every script parses"

@@ -25,9 +25,6 @@ module.exports = grammar({
   extras: ($) => [/\s/, $.comment],
   word: ($) => $.identifier,
 
-  // `0..n*` ends in the middle of a product, `sum(i in …)` starts like a call, `{y: 3}` like a block.
-  conflicts: ($) => [[$._expression, $.call], [$.bound, $.binary], [$._expression, $.bound]],
-
   rules: {
     source_file: ($) => repeat($._item),
 
@@ -62,6 +59,7 @@ module.exports = grammar({
         field('name', $.identifier),
         ':',
         $.tensor_type,
+        optional($.format),
         optional(seq('from', choice($.string, $.identifier))),
       ),
     var: ($) =>

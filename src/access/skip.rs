@@ -16,7 +16,7 @@ mod known;
 use super::linear::{Atom, Linear};
 use super::{Access, TensorAccess};
 use crate::graph::body::{Body, Coord, NodeId, Op, ReduceFn, TensorId};
-use crate::graph::evaluate::identity;
+use crate::graph::fold::identity;
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::{Element, Ty};

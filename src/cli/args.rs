@@ -73,10 +73,9 @@ pub enum Command {
     Bench(BenchArgs),
     /// Print slices as the levels they are stored as
     Tree(TreeArgs),
-    /// Explore a script; not there yet
-    #[command(hide = true)]
-    Repl(LaterArgs),
-    /// Pan and zoom in a browser, on this machine; also tiles, slices and zarr for other programs
+    /// Explore: type items and expressions, look at what they are
+    Repl(ReplArgs),
+    /// Pan and zoom in a browser; tiles, slices and zarr for other programs
     #[cfg_attr(not(feature = "serve"), command(hide = true))]
     Serve(ServeArgs),
     /// List, check or shrink tiles that were kept on the disk
@@ -84,7 +83,7 @@ pub enum Command {
     Store(StoreArgs),
     /// Cut a row-major stream into tiles as it comes
     Stream(StreamArgs),
-    /// Serve an editor on stdin and stdout: the language server
+    /// Answer an editor on stdin and stdout: diagnostics, hovers, completion (LSP)
     #[cfg(feature = "lsp")]
     Lsp(LspArgs),
     /// Write a starter script
@@ -137,11 +136,11 @@ pub struct RunOptions {
     #[arg(long)]
     pub stats: bool,
 
-    /// Write what was computed as a JSON object
+    /// Write what was computed as a JSON object; `-` prints it
     #[arg(long, value_name = "PATH")]
     pub stats_json: Option<PathBuf>,
 
-    /// Write a trace of the run for a Chrome trace viewer
+    /// Write a trace of the run for a Chrome trace viewer; `-` prints it
     #[arg(long, value_name = "PATH")]
     pub trace: Option<PathBuf>,
 
@@ -195,6 +194,10 @@ pub struct PlanArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+
+    /// Draw when tiles are made and freed, as SVG; one read only
+    #[arg(short, long, value_name = "PATH", value_parser = values::svg, conflicts_with = "json")]
+    pub out: Option<PathBuf>,
 
     /// `--set`, `--bind`.
     #[command(flatten)]
@@ -321,10 +324,6 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value = "8017")]
     pub port: u16,
 
-    /// `--set`, `--bind`.
-    #[command(flatten)]
-    pub script: ScriptOptions,
-
     /// Compute that many requests at a time instead of one per core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: Option<u16>,
@@ -332,14 +331,10 @@ pub struct ServeArgs {
     /// Refuse a request that needs more bytes than this; takes K, M and G
     #[arg(long, value_name = "SIZE", value_parser = values::size, default_value = "256M")]
     pub memory: u64,
-}
 
-/// Whatever follows the name of a command that does not exist yet
-#[derive(Debug, Args)]
-pub struct LaterArgs {
-    /// Taken, and not looked at
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub rest: Vec<OsString>,
+    /// `--set`, `--bind`.
+    #[command(flatten)]
+    pub script: ScriptOptions,
 }
 
 /// `itp lsp`
@@ -360,6 +355,13 @@ pub struct GraphArgs {
     /// Write it here, as SVG, DOT or Mermaid by the ending .svg, .dot or .mmd, instead of DOT to stdout
     #[arg(short, long, value_name = "PATH", value_parser = values::picture)]
     pub out: Option<(PathBuf, PictureKind)>,
+}
+
+/// `itp repl`
+#[derive(Debug, Args)]
+pub struct ReplArgs {
+    /// A script to begin with
+    pub file: Option<PathBuf>,
 }
 
 /// `itp explain`
@@ -440,16 +442,20 @@ fn about_stage(stage: Stage) -> &'static str {
 /// What no single argument shows: the command that is used wrongly, and how.
 fn misuse(command: &Command) -> Option<(&'static str, String)> {
     match command {
-        Command::Run(args) => unpaired(args).or_else(|| unwritable(&args.out)).map(|why| ("run", why)),
+        Command::Run(args) => {
+            let wrong = unpaired(args).or_else(|| unwritable(&args.out)).or_else(|| twice(&args.script));
+            wrong.map(|why| ("run", why))
+        }
         Command::Check(args) => stdin_twice(&args.files).map(|why| ("check", why)),
         Command::Fmt(args) => stdin_twice(&args.files).map(|why| ("fmt", why)),
         Command::Emit(args) => {
             let wrong =
                 without_tensors(args).or_else(|| without_passes(args)).or_else(|| without_reads(args));
-            wrong.map(|why| ("emit", why))
+            wrong.or_else(|| twice(&args.script)).map(|why| ("emit", why))
         }
-        Command::Plan(_) | Command::Graph(_) | Command::Explain(_) => None,
-        Command::Bench(_) | Command::Tree(_) => None,
+        Command::Plan(args) => twice(&args.script).map(|why| ("plan", why)),
+        Command::Bench(args) => twice(&args.script).map(|why| ("bench", why)),
+        Command::Tree(_) | Command::Graph(_) | Command::Explain(_) => None,
         #[cfg(feature = "zarr")]
         Command::Store(_) => None,
         Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
@@ -472,6 +478,18 @@ fn unwritable(outs: &[PathBuf]) -> Option<String> {
     }
     let again = outs.iter().enumerate().find(|(at, path)| outs[..*at].contains(path));
     again.map(|(_, path)| format!("--out '{}' is given twice", path.display()))
+}
+
+/// A parameter or input that is given two values.
+fn twice(options: &ScriptOptions) -> Option<String> {
+    let again = |list: &[(String, String)]| {
+        let repeated =
+            list.iter().enumerate().find(|(at, (name, _))| list[..*at].iter().any(|(own, _)| own == name));
+        repeated.map(|(_, (name, _))| name.clone())
+    };
+    let given = |option: &str, name: String| format!("--{option} gives '{name}' a value twice");
+    let set = again(&options.settings).map(|name| given("set", name));
+    set.or_else(|| again(&options.bindings).map(|name| given("bind", name)))
 }
 
 fn stdin_twice(files: &[PathBuf]) -> Option<String> {

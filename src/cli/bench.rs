@@ -62,14 +62,20 @@ fn repeat(
     let mut results = Vec::new();
     for one in prepared {
         let start = Instant::now();
-        let (array, stats) = one.read_array().map_err(|error| failed(session, error, report))?;
+        session.progress.begin("first run");
+        let read = one.read_array();
+        session.progress.end();
+        let (array, stats) = read.map_err(|error| failed(session, error, report))?;
         times.firsts.push((stats.seconds.plan, start.elapsed().as_secs_f64()));
         results.push(array.data);
     }
     let mut last = Stats::default();
-    for _ in 0..reps {
+    for rep in 1..=reps {
+        session.progress.begin(&format!("run {rep} of {reps}"));
         let cpu = cpu_seconds();
-        last = all(prepared, &mut results).map_err(|error| failed(session, error, report))?;
+        let ran = all(prepared, &mut results);
+        session.progress.end();
+        last = ran.map_err(|error| failed(session, error, report))?;
         times.runs.push(last.seconds.run);
         // The time of this thread is all there is only when it works alone.
         let cpus = cpu.zip(cpu_seconds()).filter(|_| last.threads == 1);
@@ -135,15 +141,31 @@ fn as_text(reads: &[String], prepared: &[Prepared<'_>], stats: &Stats, times: &T
     let (min, median, count) = (sorted[0], median(&sorted), sorted.len());
     let first: f64 = times.firsts.iter().map(|(_, run)| run).sum();
     let seconds = stats.seconds;
+    let [min, median, compile, plan, first] = [min, median, seconds.compile, seconds.plan, first].map(shown);
     format!(
-        "{heads}  run      min {min:.4} s, median {median:.4} s of {count}\n  compile  {:.4} s, plan {:.4} s, first run {first:.4} s\n",
-        seconds.compile, seconds.plan
+        "{heads}  run      min {min} s, median {median} s of {count}\n  compile  {compile} s, plan {plan} s, first run {first} s\n"
     )
+}
+
+/// Seconds with four places, and with more where those would leave less than three digits.
+fn shown(seconds: f64) -> String {
+    let places = if seconds > 0.0 { (2.0 - seconds.log10().floor()).clamp(4.0, 9.0) as usize } else { 4 };
+    format!("{seconds:.places$}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_times_have_digits() {
+        let check = |seconds: f64, expect: &str| assert_eq!(shown(seconds), expect);
+        check(12.3456789, "12.3457");
+        check(0.0123456, "0.0123");
+        check(0.00123456, "0.00123");
+        check(0.0000123456, "0.0000123");
+        check(0.0, "0.0000");
+    }
 
     #[test]
     fn the_median_is_in_the_middle() {

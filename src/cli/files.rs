@@ -31,6 +31,17 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     replace(path, text).map_err(|error| Box::new(unwritable(path, &error)))
 }
 
+/// Whether `path` could be written: its folder is there, and it is none itself.
+pub(super) fn can_write(path: &Path) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let wrong = match () {
+        () if !folder.is_dir() => ErrorKind::NotFound,
+        () if path.is_dir() => ErrorKind::IsADirectory,
+        () => return Ok(()),
+    };
+    Err(Box::new(unwritable(path, &wrong.into())))
+}
+
 /// Makes a file that was not there.
 pub(super) fn create(path: &Path, text: &str) -> Result<()> {
     let made = File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));

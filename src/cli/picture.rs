@@ -195,13 +195,13 @@ fn write_edges(program: &Program) -> Vec<PictureEdge> {
     ends.into_iter().map(edge).collect()
 }
 
-/// From bases to their views, and from what is written to outputs.
+/// From what views are written of to the views, and from what is written to outputs.
 fn view_edges(graph: &Graph) -> Vec<PictureEdge> {
     let first_view = graph.tensors.len();
     let first_output = first_view + graph.views.len();
     let plain = |from: usize, to: usize| PictureEdge { from, to, label: String::new() };
     let views = graph.views.iter().enumerate();
-    let views = views.map(|(at, named)| plain(named.view.base.index(), first_view + at));
+    let views = views.map(|(at, named)| plain(shown_as(graph, named.view.base, &named.of), first_view + at));
     let outputs = graph.outputs.iter().enumerate();
     let outputs = outputs
         .map(|(at, output)| plain(shown_as(graph, output.view.base, &output.view.name), first_output + at));
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn views_hang_off_their_base_and_outputs_off_what_they_name() {
+    fn views_hang_off_what_they_are_of_and_outputs_off_what_they_name() {
         let picture = drawn(
             "tensor a: f32[y: inf, x: inf] = y\n\
              view turned = a.permute([x, y])\n\
@@ -346,7 +346,7 @@ mod tests {
              output \"t.npy\" = turned[0:3, 0:4]\n\
              output \"a.npy\" = a[0:3, 0:4]",
         );
-        assert_eq!(edges(&picture), ["a -> turned", "a -> again", "turned -> t.npy", "a -> a.npy"]);
+        assert_eq!(edges(&picture), ["a -> turned", "turned -> again", "turned -> t.npy", "a -> a.npy"]);
         assert_eq!(picture.nodes[3].lines, ["f32[x: 3, y: 4]"]);
     }
 

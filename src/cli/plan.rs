@@ -1,12 +1,29 @@
-//! `itp plan`: a script -> what running it would take, as text or JSON; no element is computed.
+//! `itp plan`: a script -> what running it would take, as a table, as JSON, or drawn; no element is computed.
+//!
+//! ```text
+//! smooth[0:512, 0:512]  512×512 f32
+//!   tiles      12, 4 live at the peak
+//!   …
+//!   tensor   tiles    each   alive
+//!   height       8  64×516       3
+//!   smooth       4  64×512       1
+//! ```
 
 use super::Outcome;
 use super::args::PlanArgs;
+use super::files;
 use super::numbers;
-use super::report::Report;
-use super::session::{self, merged};
+use super::progress::Progress;
+use super::report::{Report, plural};
+use super::session::{self, Session, merged};
 use crate::engine::Sketch;
+use crate::graph::view::View;
+use crate::graph::{Graph, TensorKind};
+use crate::picture::{Chart, ChartLane, NodeKind, to_timeline_svg};
+use crate::plan::timeline::{Lane, Timeline};
 use serde_json::json;
+use std::path::Path;
+use std::sync::Arc;
 
 /// Says what a run would do.
 pub(super) fn plan(args: &PlanArgs, report: &mut Report) -> Outcome {
@@ -18,17 +35,109 @@ fn planned(args: &PlanArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     session::refuse_run_options(&session.name, &args.options, "plan", report)?;
     let describe = if args.json { as_json } else { as_text };
     let mut text = String::new();
-    for (name, view) in session.reads(&args.read, report)? {
-        text.push_str(&describe(&name, &session.sketch(view, report)?));
+    let reads = session.reads(&args.read, report)?;
+    for (at, (name, view)) in reads.iter().enumerate() {
+        let sketch = sketched(&session, name, view, report)?;
+        text.push_str(&describe(name, &sketch));
+        if let (0, Some(path)) = (at, &args.out) {
+            drawn(&session, name, &sketch, path, report)?;
+        }
     }
     Ok(report.print(&text))
 }
 
+/// Plans a read; a long plan is waited for with a sign that it goes on.
+fn sketched(session: &Session, name: &str, view: &Arc<View>, report: &mut Report) -> Result<Sketch, Outcome> {
+    let waiting = Progress::waiting(report.is_quiet(), &format!("planning {name}"));
+    let sketch = session.sketch(view.clone(), report);
+    waiting.end();
+    sketch
+}
+
 fn as_text(name: &str, sketch: &Sketch) -> String {
-    format!("{name}  {}\n{}", numbers::shaped(sketch.view()), numbers::plan_lines(sketch.plan()))
+    let facts = numbers::plan_lines(sketch.plan());
+    let table = sketch.timeline().map(|timeline| lanes_table(&timeline)).unwrap_or_default();
+    format!("{name}  {}\n{facts}{table}", numbers::shaped(sketch.view()))
 }
 
 /// One object per read, each on a line.
 fn as_json(name: &str, sketch: &Sketch) -> String {
     format!("{}\n", merged(json!({"read": name}), sketch.plan().to_json()))
+}
+
+/// What is computed in tiles: how many, how large, and how many of them are alive at once.
+pub(super) fn lanes_table(timeline: &Timeline) -> String {
+    let head = ["tensor", "tiles", "each", "alive"].map(str::to_owned);
+    let row = |lane: &Lane| {
+        [lane.name.to_string(), lane.count.to_string(), lane.shape.clone(), lane.most_alive().to_string()]
+    };
+    let rows: Vec<[String; 4]> = std::iter::once(head).chain(timeline.lanes.iter().map(row)).collect();
+    let wide = |at: usize| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0);
+    let [name, count, each, alive] = [0, 1, 2, 3].map(wide);
+    let lines = rows.iter().map(|row| {
+        format!("  {:<name$}  {:>count$}  {:>each$}  {:>alive$}\n", row[0], row[1], row[2], row[3])
+    });
+    lines.collect()
+}
+
+/// Draws the lives of tiles.
+fn drawn(
+    session: &Session,
+    name: &str,
+    sketch: &Sketch,
+    path: &Path,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    let chart = chart(&session.engine.program().graph, name, sketch);
+    let written = files::write(path, &to_timeline_svg(&chart));
+    written.map_err(|diagnostic| report.fail(&files::shown(path), *diagnostic))
+}
+
+fn chart(graph: &Graph, name: &str, sketch: &Sketch) -> Chart {
+    let (plan, timeline) = (sketch.plan(), sketch.timeline().unwrap_or_default());
+    let lanes = timeline.lanes.iter().map(|lane| ChartLane {
+        name: lane.name.to_string(),
+        about: about(
+            lane,
+            plan.windows.iter().find(|(known, _)| *known == lane.name).map(|(_, count)| count.computed),
+        ),
+        kind: kind(graph, &lane.name),
+        bars: lane.lives.iter().map(|life| (format!("{:?}", life.tile), life.from, life.to)).collect(),
+    });
+    let shown = timeline.alive.len();
+    let mut notes = vec![format!(
+        "{} at the peak, {:.3} elements computed per element needed",
+        numbers::bytes(plan.bytes_peak),
+        plan.recompute_factor
+    )];
+    if timeline.tasks > shown as u128 {
+        notes.push(format!("the first {shown} of {} tasks", timeline.tasks));
+    }
+    Chart {
+        title: format!(
+            "{name}: {}, {} at the most alive",
+            plural(usize::try_from(plan.tiles).unwrap_or(usize::MAX), "tile"),
+            plan.live_peak
+        ),
+        lanes: lanes.collect(),
+        alive: timeline.alive,
+        notes,
+    }
+}
+
+fn about(lane: &Lane, windows: Option<u64>) -> String {
+    let tiles = plural(usize::try_from(lane.count).unwrap_or(usize::MAX), "tile");
+    let windows = windows.map(|count| format!(", {count} windows")).unwrap_or_default();
+    format!("{tiles} of {}{windows}", lane.shape)
+}
+
+fn kind(graph: &Graph, name: &str) -> NodeKind {
+    let tensor = graph.tensors.iter().find(|tensor| *tensor.name == *name);
+    match tensor.map(|tensor| &tensor.kind) {
+        Some(TensorKind::Input(_)) => NodeKind::Input,
+        Some(TensorKind::Var(_)) => NodeKind::Var,
+        Some(TensorKind::Windowed(_)) => NodeKind::Windowed,
+        Some(TensorKind::Pointwise(pointwise)) if pointwise.recurrence.is_some() => NodeKind::Recurrence,
+        Some(TensorKind::Pointwise(_)) | None => NodeKind::Tensor,
+    }
 }

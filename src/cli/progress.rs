@@ -6,11 +6,15 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Runs that are over by then need no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often a sign moves.
+const TICK: Duration = Duration::from_millis(100);
 
 /// The bar of the run that is under way, if there is one to see it.
 pub(super) struct Progress {
@@ -29,6 +33,17 @@ impl Progress {
     pub(super) fn new(quiet: bool) -> Progress {
         let state = State { name: String::new(), start: Instant::now(), bar: None };
         Progress { seen: !quiet && stderr().is_terminal(), state: Mutex::new(state) }
+    }
+
+    /// Something begins that cannot tell how far it is; after a second, a sign shows that it goes on.
+    pub(super) fn waiting(quiet: bool, name: &str) -> Waiting {
+        let over = Arc::new(AtomicBool::new(false));
+        if quiet || !stderr().is_terminal() {
+            return Waiting { over, thread: None };
+        }
+        let (name, done) = (name.to_owned(), over.clone());
+        let thread = std::thread::Builder::new().name("waiting".to_owned());
+        Waiting { over, thread: thread.spawn(move || show_waiting(&name, &done)).ok() }
     }
 
     /// A run begins; its bar is called `name`.
@@ -64,6 +79,40 @@ impl Progress {
         bar.set_length(total);
         bar.set_position(done);
     }
+}
+
+/// A sign that something goes on.
+pub(super) struct Waiting {
+    over: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Waiting {
+    /// It is over, and the sign goes away.
+    pub(super) fn end(self) {
+        self.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread {
+            thread.thread().unpark();
+            _ = thread.join();
+        }
+    }
+}
+
+fn show_waiting(name: &str, over: &AtomicBool) {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE && !over.load(Ordering::Relaxed) {
+        std::thread::park_timeout(PATIENCE);
+    }
+    if over.load(Ordering::Relaxed) {
+        return;
+    }
+    let spinner = ProgressBar::new_spinner().with_elapsed(start.elapsed());
+    spinner.set_message(name.to_owned());
+    spinner.enable_steady_tick(TICK);
+    while !over.load(Ordering::Relaxed) {
+        std::thread::park_timeout(TICK);
+    }
+    spinner.finish_and_clear();
 }
 
 fn bar(name: &str, start: Instant) -> ProgressBar {

@@ -57,6 +57,16 @@ impl Report {
         self.quiet
     }
 
+    /// How diagnostics are rendered.
+    pub(super) fn style(&self) -> Style {
+        self.style
+    }
+
+    /// What went wrong, rendered already.
+    pub(super) fn tell(&self, text: &str) {
+        tell(text);
+    }
+
     /// A remark, unless the user wants quiet.
     pub(super) fn say(&self, text: &str) {
         if !self.quiet {

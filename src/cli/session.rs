@@ -12,6 +12,7 @@ use super::progress::Progress;
 use super::report::Report;
 use super::script::Script;
 use super::source::Source;
+use super::values::is_stdin;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
 use crate::engine::{Builder, Engine, Error, Prepared, Sketch};
@@ -50,6 +51,9 @@ pub(super) fn open(
 ) -> Result<Session, Outcome> {
     let start = Instant::now();
     check_slices(reads, report)?;
+    for path in options.stats_json.iter().chain(&options.trace).filter(|path| !is_stdin(path)) {
+        files::can_write(path).map_err(|diagnostic| report.fail(&files::shown(path), *diagnostic))?;
+    }
     let opened = Script::open_or_tell(file, report)?;
     let Script { name, sources, root, folder } = opened;
     let built = builder(script, options).compile_with(sources, root, &folder, folder.path.clone());
@@ -268,6 +272,12 @@ pub(super) fn merged(mut to: Value, more: Value) -> Value {
 }
 
 fn written(path: &Path, text: &str, report: &mut Report) -> Result<(), Outcome> {
+    if is_stdin(path) {
+        return match report.print(text) {
+            Outcome::Done => Ok(()),
+            failed => Err(failed),
+        };
+    }
     files::write(path, text).map_err(|diagnostic| report.fail(&files::shown(path), *diagnostic))
 }
 

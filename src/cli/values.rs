@@ -24,7 +24,7 @@ pub enum PictureKind {
     Mermaid,
 }
 
-/// Whether a file argument means standard input.
+/// Whether a file argument is `-`: standard input, or standard output where it is written.
 pub fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
@@ -58,20 +58,27 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
         "G" | "g" => 30,
         _ => return Err("a size is a whole number of bytes, or one of K, M or G after it".to_owned()),
     };
-    let count: u64 = natural(digits).ok_or("a size is a whole number, with K, M or G after it or not")?;
-    count.checked_mul(1 << shift).ok_or_else(|| "that is more than 2^64 bytes".to_owned())
+    if !is_natural(digits) {
+        return Err("a size is a whole number, with K, M or G after it or not".to_owned());
+    }
+    let count = digits.parse::<u64>().ok().and_then(|count| count.checked_mul(1 << shift));
+    count.ok_or_else(|| format!("that is more than {} bytes, the most there can be", u64::MAX))
 }
 
 /// Digits only: `parse` alone would take a `+`.
-fn natural<T: std::str::FromStr>(text: &str) -> Option<T> {
-    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+fn is_natural(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `64,64`
 pub(super) fn tile(text: &str) -> Result<Tile, String> {
-    let sizes = text.split(',').map(|size| natural(size.trim()).filter(|size| *size > 0));
-    let sizes: Option<Vec<u32>> = sizes.collect();
-    sizes.map(Tile).ok_or_else(|| "a tile shape is a list of positive sizes, such as 64,64".to_owned())
+    let size = |size: &str| match size.trim() {
+        size if !is_natural(size) || size.bytes().all(|digit| digit == b'0') => {
+            Err("a tile shape is a list of positive sizes, such as 64,64".to_owned())
+        }
+        size => size.parse().map_err(|_| format!("a size of a tile is {} at the most, not {size}", u32::MAX)),
+    };
+    text.split(',').map(size).collect::<Result<_, _>>().map(Tile)
 }
 
 /// Sizes of a stream, a tile or a shard.
@@ -119,6 +126,13 @@ pub(super) fn codec(text: &str) -> Result<Codec, String> {
 /// `E0304`
 pub(super) fn code(text: &str) -> Result<Code, String> {
     Code::parse(text).ok_or_else(|| "there is no such code; 'itp explain' lists all of them".to_owned())
+}
+
+/// The path of a picture that is drawn.
+pub(super) fn svg(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text);
+    let is_svg = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg"));
+    if is_svg { Ok(path.to_owned()) } else { Err("must end in .svg".to_owned()) }
 }
 
 /// A path that ends in `.svg`, `.dot` or `.mmd`.

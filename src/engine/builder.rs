@@ -4,16 +4,15 @@
 use super::disk::DiskStore;
 use super::error::{Error, Result};
 use super::files::{Folder, read_script, shown};
-use super::{Cancel, Engine};
+use super::{Cancel, Engine, Shared};
 use crate::compile::{self, Options, Program};
-#[cfg(feature = "zarr")]
-use crate::diagnostic;
 use crate::diagnostic::Diagnostics;
 use crate::graph::modules::{Loader, NoFiles};
 use crate::run::job::{Backend, Limits, World};
 use crate::run::kept::{Kept, Owner};
-use crate::run::{self, Kind};
+use crate::run::{self, Choice, Kind};
 use crate::source::{SourceId, Sources};
+use crate::tiles::TileStore;
 use crate::tiles::memory::MemoryStore;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,6 +40,7 @@ pub struct Builder {
     #[cfg(feature = "zarr")]
     store_folder: Option<PathBuf>,
     vector_bits: Option<u32>,
+    shared: Option<Shared>,
 }
 
 /// Bytes of results that are kept between reads, unless the builder says otherwise.
@@ -99,6 +99,29 @@ impl Builder {
     #[cfg(feature = "zarr")]
     pub fn store_folder(mut self, path: impl Into<PathBuf>) -> Builder {
         self.store_folder = Some(path.into());
+        self
+    }
+
+    /// Takes results and machine code that other engines left in `shared`, as far as they are still right, and leaves
+    /// its own there. [`Builder::store`] is not looked at then.
+    ///
+    /// ```
+    /// use itp::Engine;
+    /// use itp::engine::Shared;
+    ///
+    /// let shared = Shared::new(1 << 20);
+    /// let script = |gain: u8| format!("tensor a: u8[x: inf] = x  tensor b: u8[x: inf] = {gain} * a[x]");
+    /// let mut buffer = [0; 6];
+    /// let first = Engine::builder().share(&shared).compile(&script(2))?;
+    /// first.read_into::<u8>("a[0:6]", &mut buffer)?;
+    /// first.read_into::<u8>("b[0:6]", &mut buffer)?;
+    /// let second = Engine::builder().share(&shared).compile(&script(3))?;
+    /// assert_eq!(second.read_into::<u8>("a[0:6]", &mut buffer)?.store.reused, 6);
+    /// assert_eq!(second.read_into::<u8>("b[0:6]", &mut buffer)?.store.reused, 0);
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    pub fn share(mut self, shared: &Shared) -> Builder {
+        self.shared = Some(shared.clone());
         self
     }
 
@@ -168,22 +191,19 @@ impl Builder {
         start: Instant,
     ) -> Result<Engine> {
         let program = Arc::new(program);
-        let backend = run::backend(self.kind, self.vector_bits, program.clone())
-            .map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
+        let codes = self.shared.as_ref().map(|shared| shared.codes.clone());
+        let choice = Choice { kind: self.kind, vector_bits: self.vector_bits, codes };
+        let backend =
+            run::backend(choice, program.clone()).map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
         let threads = self.threads.unwrap_or_else(cores);
         #[cfg(feature = "zarr")]
-        let disk = self.disk().map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
-        #[cfg(feature = "zarr")]
-        let kept = match &disk {
-            Some(disk) => {
-                Some(Kept::new(backend.clone(), program.clone(), disk.clone(), Owner::Among(unique())))
-            }
-            None => self.kept(&backend, &program),
-        };
+        let (kept, disk) = self.stores(&sources)?;
         #[cfg(not(feature = "zarr"))]
-        let kept = self.kept(&backend, &program);
-        let kept = kept.map(Arc::new);
+        let kept = self.stores(&sources)?;
+        let kept =
+            kept.map(|(store, owner)| Arc::new(Kept::new(backend.clone(), program.clone(), store, owner)));
         let backend = kept.clone().map_or(backend, |kept| kept as Arc<dyn Backend>);
+        let cancel = self.shared.as_ref().map_or_else(Cancel::default, |shared| shared.cancel.clone());
         Ok(Engine {
             program,
             sources,
@@ -198,7 +218,7 @@ impl Builder {
             streams: BTreeMap::new(),
             #[cfg(feature = "zarr")]
             disk,
-            cancel: Cancel::default(),
+            cancel,
             progress: None,
             trace: None,
             compile_seconds: start.elapsed().as_secs_f64(),
@@ -206,27 +226,32 @@ impl Builder {
     }
 }
 
+/// Where results are kept, and who else uses it.
+type Keeping = Option<(Arc<dyn TileStore>, Owner)>;
+
 impl Builder {
-    /// What keeps results in memory before an engine, if they are kept.
-    fn kept(&self, backend: &Arc<dyn Backend>, program: &Arc<Program>) -> Option<Kept> {
-        let limit = self.store.unwrap_or(STORE);
-        let store = Arc::new(MemoryStore::new(limit));
-        (limit > 0).then(|| Kept::new(backend.clone(), program.clone(), store, Owner::Alone))
-    }
-
+    /// Where results are kept, and the part of it that is on the disk.
     #[cfg(feature = "zarr")]
-    fn disk(&self) -> diagnostic::Result<Option<Arc<DiskStore>>> {
-        let Some(path) = &self.store_folder else { return Ok(None) };
-        let opened = DiskStore::open(path);
-        opened.map(|store| Some(Arc::new(store))).map_err(super::output::unwritten)
+    fn stores(&self, sources: &Sources) -> Result<(Keeping, Option<Arc<DiskStore>>)> {
+        let Some(path) = &self.store_folder else { return Ok((self.in_memory(), None)) };
+        let opened = DiskStore::open(path).map_err(super::output::unwritten);
+        let disk = Arc::new(opened.map_err(|diagnostic| Error::new(*diagnostic, sources))?);
+        // What depends on the host never reaches the disk, so that a number which tells engines apart is not needed.
+        Ok((Some((disk.clone(), Owner::Among(0))), Some(disk)))
     }
-}
 
-/// A number that no other engine has, of this process or another.
-#[cfg(feature = "zarr")]
-fn unique() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(std::process::id())
+    #[cfg(not(feature = "zarr"))]
+    fn stores(&self, _: &Sources) -> Result<Keeping> {
+        Ok(self.in_memory())
+    }
+
+    fn in_memory(&self) -> Keeping {
+        if let Some(shared) = &self.shared {
+            return Some((shared.store.clone(), Owner::Among(shared.next())));
+        }
+        let limit = self.store.unwrap_or(STORE);
+        (limit > 0).then(|| (Arc::new(MemoryStore::new(limit)) as Arc<dyn TileStore>, Owner::Alone))
+    }
 }
 
 fn cores() -> usize {

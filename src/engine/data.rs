@@ -9,20 +9,14 @@ use crate::formats::{Entries, fill_bytes, freeze};
 #[cfg(feature = "zarr")]
 use crate::graph::FileKind;
 use crate::graph::body::TensorId;
-use crate::graph::upstream::{reads, upstream};
+use crate::graph::uses::uses;
 use crate::graph::{Format, Graph, Tensor, TensorKind, WindowBody};
 use crate::io::{self, Array, Coordinates, Expect, IoError};
 use crate::run::data::Data;
 use crate::run::inputs::InputData;
 use crate::run::job::array_type;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-
-/// Every tensor that a read of `base` may ask for; the `set` items come first, so what they read is needed too.
-pub(super) fn needed(graph: &Graph, base: TensorId) -> BTreeSet<TensorId> {
-    upstream(graph, graph.sets.iter().flat_map(|set| reads(&set.body)).chain([base]))
-}
 
 /// The host function that a tensor's body names.
 pub(super) fn extern_of(tensor: &Tensor) -> Option<&Arc<str>> {
@@ -36,7 +30,7 @@ pub(super) fn extern_of(tensor: &Tensor) -> Option<&Arc<str>> {
 /// Whether a read of `base` may call a host function.
 pub(super) fn calls(graph: &Graph, base: TensorId, function: &str) -> bool {
     let called = |id: &TensorId| extern_of(graph.tensor(*id)).is_some_and(|name| &**name == function);
-    needed(graph, base).iter().any(called)
+    uses(graph, base).tensors.iter().any(called)
 }
 
 /// Reads the file of an input, into the format that it has; a zarr array is only opened.

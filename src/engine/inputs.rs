@@ -1,11 +1,12 @@
 //! Inputs: arrays of the host or files -> the data that a read needs.
 
 use super::Engine;
-use super::data::{extern_of, fits, load, needed, streamed, unbound, unregistered};
+use super::data::{extern_of, fits, load, streamed, unbound, unregistered};
 use super::element::{Elem, to_array};
 use super::error::Result;
 use crate::diagnostic::{Code, Diagnostic, any_of, closest, quoted};
 use crate::graph::body::TensorId;
+use crate::graph::uses::uses;
 use crate::graph::{InputSource, Tensor, TensorKind};
 use crate::io::Array;
 use crate::run::data;
@@ -43,7 +44,7 @@ impl Engine {
         let data = data::Data::new(array, tensor.format.as_ref());
         self.files.remove(&id);
         self.world.inputs.insert(id, InputData::Whole(data));
-        self.changed(|graph, base| needed(graph, base).contains(&id));
+        self.changed(|graph, base| uses(graph, base).tensors.contains(&id));
         Ok(())
     }
 
@@ -53,7 +54,7 @@ impl Engine {
         self.world.inputs.remove(&id);
         self.loaded.get_mut().unwrap_or_else(PoisonError::into_inner).remove(&id);
         self.files.insert(id, path.into());
-        self.changed(|graph, base| needed(graph, base).contains(&id));
+        self.changed(|graph, base| uses(graph, base).tensors.contains(&id));
         Ok(())
     }
 
@@ -77,7 +78,7 @@ impl Engine {
     /// The world with everything in it that a read of `base` may ask for.
     pub(super) fn world_for(&self, base: TensorId) -> Result<Arc<World>> {
         let mut world = self.world.clone();
-        for id in needed(&self.program.graph, base) {
+        for id in uses(&self.program.graph, base).tensors {
             let tensor = self.program.graph.tensor(id);
             let missing = extern_of(tensor).filter(|name| !world.hosts.contains_key(*name));
             if let Some(name) = missing {

@@ -19,6 +19,7 @@ use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::graph::{self};
 use crate::index::Domain;
+use crate::plan::timeline::Timeline;
 use crate::run::job::{Control, Job, Planned, Sink, World};
 use crate::run::stats::{Plan, Stats};
 use std::sync::Arc;
@@ -68,6 +69,13 @@ impl Engine {
         let (mut sources, mut diagnostics) = (self.sources.clone(), Diagnostics::default());
         let view = deep(|| graph::slice(&self.program.graph, &mut sources, slice, &mut diagnostics));
         view.ok_or_else(|| Error::several(diagnostics, sources))
+    }
+
+    /// The view that a slice means, although it may have no end, so that it cannot be read.
+    pub fn endless_view(&self, slice: &str) -> Result<Arc<View>> {
+        let (mut sources, mut diagnostics) = (self.sources.clone(), Diagnostics::default());
+        let view = deep(|| graph::viewed(&self.program.graph, &mut sources, slice, &mut diagnostics));
+        view.map(|(view, _)| view).ok_or_else(|| Error::several(diagnostics, sources))
     }
 
     /// Plans the read of a slice; no element is computed.
@@ -140,6 +148,11 @@ impl Sketch {
     /// The same as text: groups, order, who reads what last, the peak.
     pub fn text(&self) -> String {
         self.planned.text()
+    }
+
+    /// When tiles would be made and freed, from the first task on.
+    pub fn timeline(&self) -> Option<Timeline> {
+        self.planned.timeline()
     }
 
     /// What would be read.

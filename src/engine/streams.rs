@@ -10,11 +10,12 @@
 //! all outputs have advanced, frames below the lowest that any of them asked for are forgotten.
 
 use super::Engine;
-use super::data::{declared, needed};
+use super::data::declared;
 use super::error::Result;
 use super::growing::Growing;
 use crate::diagnostic::{self, Code, Diagnostic, quoted};
 use crate::graph::body::TensorId;
+use crate::graph::uses::uses;
 use crate::graph::view::View;
 use crate::graph::{InputSource, Output, Tensor, TensorKind};
 use crate::index::walk::copy_box;
@@ -182,7 +183,7 @@ impl Engine {
         let stream = Arc::new(stream.map_err(|diagnostic| self.error(diagnostic))?);
         self.streams.insert(id, stream.clone());
         self.world.inputs.insert(id, InputData::OnDemand(stream));
-        self.changed(|graph, base| needed(graph, base).contains(&id));
+        self.changed(|graph, base| uses(graph, base).tensors.contains(&id));
         Ok(())
     }
 
@@ -241,7 +242,7 @@ impl Engine {
     /// An output without an end has to depend on a stream, which has one.
     fn follows_a_stream(&self, output: &Output) -> Result<()> {
         let graph = &self.program.graph;
-        let streams = needed(graph, output.view.base);
+        let streams = uses(graph, output.view.base).tensors;
         let follows = streams.iter().any(|id: &TensorId| is_stream(graph.tensor(*id)));
         if follows || output.view.domain().shape().is_some() {
             return Ok(());

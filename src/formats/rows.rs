@@ -24,7 +24,7 @@ pub struct Rows<'f> {
     pub lo: Cow<'f, [u32]>,
     /// One past the last of every run; empty where there are elements.
     pub hi: Cow<'f, [u32]>,
-    /// One per element or run.
+    /// One per element or run; of bools, which all differ from the fill, there may be none.
     pub values: Cow<'f, [u8]>,
 }
 
@@ -64,14 +64,12 @@ impl<'f> Rows<'f> {
         let (Stored::List { ptr, idx, .. }, outer) = part.frozen.levels.split_last()? else { return None };
         let dense = outer.iter().all(|level| matches!(level, Stored::Dense { .. }));
         let whole = region.last()? == part.region.last()? && part.frozen.stored > 0;
-        let values = &part.frozen.values;
-        let said = part.frozen.format.pattern;
         (dense && whole).then(|| Rows {
             region: part.region.to_vec(),
             ptr: Cow::Borrowed(ptr),
             lo: Cow::Borrowed(idx),
             hi: Cow::Borrowed(&[]),
-            values: if said { Cow::Owned(vec![1; idx.len()]) } else { Cow::Borrowed(values) },
+            values: Cow::Borrowed(&part.frozen.values),
         })
     }
 

@@ -355,6 +355,14 @@ impl Body {
         }
     }
 
+    /// The tensors that nodes read, each as often as they do.
+    pub fn reads(&self) -> impl Iterator<Item = TensorId> + '_ {
+        self.nodes().filter_map(|(_, node)| match node.op {
+            Op::Read { tensor, .. } => Some(tensor),
+            _ => None,
+        })
+    }
+
     /// The constant under `arg` when neither it nor the result is a float.
     fn foldable(&self, arg: NodeId, result: Ty) -> Option<Scalar> {
         self.constant(arg).filter(|value| !value.element().is_float() && !result.is_float())

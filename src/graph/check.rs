@@ -18,7 +18,7 @@ use super::view::View;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Result, closest, quoted};
 use crate::source::{SourceId, Sources, Span};
 use crate::syntax::ast::{Expr, ExprId, Ident, ItemKind};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// The value of a `param` or `let`.
@@ -55,6 +55,8 @@ pub(super) struct Checker<'a> {
     math: BTreeMap<(MathFn, Element), Option<Function>>,
     math_module: Option<ModuleId>,
     depth: u32,
+    /// The tensors that the body of a tensor reads, also in arms that parameters switch off.
+    pub mentioned: BTreeMap<TensorId, BTreeSet<TensorId>>,
 }
 
 /// A value given with `--set`, and the expression it parsed to.
@@ -81,6 +83,7 @@ impl<'a> Checker<'a> {
             math: BTreeMap::new(),
             math_module: None,
             depth: 0,
+            mentioned: BTreeMap::new(),
         }
     }
 

@@ -274,6 +274,7 @@ pub(super) fn views(checker: &mut Checker<'_>) -> Vec<NamedView> {
                 doc: item.doc.clone(),
                 span: item.span,
                 chain: module.ast.span(*value),
+                of: module.ast.viewed(*value).cloned().unwrap_or_default(),
             });
         }
     }

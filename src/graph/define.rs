@@ -185,7 +185,9 @@ fn body(
         elaborator.bind(&take.name.clone(), Value::Take(take));
     }
     let node = elaborator.telling_names(expr, |this| this.body_of(expr, element, &name.name, "its body"))?;
-    Ok(finish(elaborator.into_body(), node, element))
+    let written = elaborator.into_body();
+    checker.mentioned.insert(id, written.reads().collect());
+    Ok(finish(written, node, element))
 }
 
 fn finish(body: super::body::Body, node: NodeId, element: Element) -> Resolved {
@@ -289,7 +291,7 @@ fn blend(
 }
 
 fn named_blend(element: Element, name: &str, span: Span) -> Result<(BlendKind, Scalar)> {
-    let identity = |function| super::evaluate::identity(function, element.computed());
+    let identity = |function| super::fold::identity(function, element.computed());
     let zero = if element == Element::Bool { Scalar::bool(false) } else { Scalar::i64(0).cast(element) };
     let (kind, init) = match name {
         "first" => return Ok((BlendKind::First, zero)),

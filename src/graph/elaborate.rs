@@ -30,6 +30,7 @@ use crate::syntax::ast::{BinaryOp, Expr, ExprId, FnItem, Ident, UnaryOp};
 use std::sync::Arc;
 
 pub use builtins::BUILTIN_NAMES;
+pub(super) use builtins::builtin_call;
 pub(super) use foreign::element as foreign_element;
 pub use op::VIEW_OPS;
 use operators::Operand;

@@ -3,7 +3,8 @@
 //! Works on a resolved and contracted body, with the arithmetic of [`scalar`](super::scalar).
 
 use super::body::{Body, BoundVar, Coord, MathFn, NodeId, Op, ReduceFn, Table};
-use super::scalar::{self, BinaryFn, Scalar};
+use super::fold::{Fold, factors};
+use super::scalar::{self, Scalar};
 use super::types::Element;
 use super::view::row_major;
 use std::sync::Arc;
@@ -128,9 +129,11 @@ impl Evaluator<'_> {
                 value?
             }
             Op::Reduce { function, vars, body: inner } => {
-                let mut fold = Fold::new(*function, body.ty(*inner).strong()?, vars, body);
-                self.reduce(body, vars, *inner, args, bound, &mut fold)?;
-                fold.value
+                let var = *vars.first()?;
+                let fold = Fold::new(*function, body.ty(*inner).strong()?, body.binders[var as usize].lo);
+                let mut reduction = Reduction { fold, function: *function, var };
+                self.reduce(body, vars, *inner, args, bound, &mut reduction)?;
+                reduction.fold.value()
             }
         })
     }
@@ -142,10 +145,10 @@ impl Evaluator<'_> {
         inner: NodeId,
         args: &[Scalar],
         bound: &mut Vec<Option<i64>>,
-        fold: &mut Fold,
+        reduction: &mut Reduction,
     ) -> Option<()> {
         let Some((var, rest)) = vars.split_first() else {
-            return self.accumulate(body, inner, args, bound, fold);
+            return self.accumulate(body, inner, args, bound, reduction);
         };
         let BoundVar { lo, hi, .. } = body.binders[*var as usize];
         let outer = bound[*var as usize];
@@ -155,7 +158,7 @@ impl Evaluator<'_> {
                 return None;
             }
             bound[*var as usize] = Some(value);
-            self.reduce(body, rest, inner, args, bound, fold)?;
+            self.reduce(body, rest, inner, args, bound, reduction)?;
         }
         bound[*var as usize] = outer;
         Some(())
@@ -167,80 +170,28 @@ impl Evaluator<'_> {
         inner: NodeId,
         args: &[Scalar],
         bound: &mut Vec<Option<i64>>,
-        fold: &mut Fold,
+        reduction: &mut Reduction,
     ) -> Option<()> {
-        match body.node(inner).op {
-            Op::Binary(BinaryFn::Mul, a, b)
-                if fold.function == ReduceFn::Sum && body.ty(inner).is_float() =>
-            {
-                let (a, b) = (self.value(body, a, args, bound)?, self.value(body, b, args, bound)?);
-                fold.value = scalar::fma(a, b, fold.value);
+        let Reduction { fold, function, var } = reduction;
+        match factors(body, *function, inner) {
+            Some((a, b)) => {
+                fold.add_product(self.value(body, a, args, bound)?, self.value(body, b, args, bound)?);
             }
-            _ => fold.step(self.value(body, inner, args, bound)?, bound),
+            None => {
+                let at = bound[*var as usize].unwrap_or_default();
+                fold.add(self.value(body, inner, args, bound)?, at);
+            }
         }
         Some(())
     }
 }
 
-/// The state of a reduction.
-struct Fold {
+/// A reduction on its way.
+struct Reduction {
+    fold: Fold,
     function: ReduceFn,
     /// The variable whose value argmin and argmax give.
     var: u32,
-    /// The extreme so far, for argmin and argmax.
-    best: Scalar,
-    value: Scalar,
-}
-
-impl Fold {
-    fn new(function: ReduceFn, element: Element, vars: &[u32], body: &Body) -> Self {
-        let var = vars.first().copied().unwrap_or_default();
-        let first = || Scalar::i64(body.binders[var as usize].lo);
-        let (best, value) = match function {
-            ReduceFn::ArgMin => (identity(ReduceFn::Min, element), first()),
-            ReduceFn::ArgMax => (identity(ReduceFn::Max, element), first()),
-            _ => (identity(function, element), identity(function, element)),
-        };
-        Fold { function, var, best, value }
-    }
-
-    fn step(&mut self, value: Scalar, bound: &[Option<i64>]) {
-        let combine = match self.function {
-            ReduceFn::Sum => BinaryFn::Add,
-            ReduceFn::Product => BinaryFn::Mul,
-            ReduceFn::Min => BinaryFn::Min,
-            ReduceFn::Max => BinaryFn::Max,
-            ReduceFn::Any => BinaryFn::Or,
-            ReduceFn::All => BinaryFn::And,
-            ReduceFn::ArgMin => return self.keep(BinaryFn::Lt, value, bound),
-            ReduceFn::ArgMax => return self.keep(BinaryFn::Gt, value, bound),
-        };
-        self.value = scalar::binary(combine, self.value, value);
-    }
-
-    fn keep(&mut self, beats: BinaryFn, value: Scalar, bound: &[Option<i64>]) {
-        if scalar::binary(beats, value, self.best).is_true() {
-            self.best = value;
-            self.value = Scalar::i64(bound[self.var as usize].unwrap_or_default());
-        }
-    }
-}
-
-/// What a reduction over nothing gives.
-pub fn identity(function: ReduceFn, element: Element) -> Scalar {
-    let extreme = |sign: f64| match element.int_range() {
-        Some((lo, hi)) => Scalar::int(element, if sign < 0.0 { lo } else { hi }),
-        None => Scalar::float(element, sign * f64::INFINITY),
-    };
-    match function {
-        ReduceFn::Sum => Scalar::i64(0).cast(element),
-        ReduceFn::Product => Scalar::i64(1).cast(element),
-        ReduceFn::Min => extreme(1.0),
-        ReduceFn::Max => extreme(-1.0),
-        ReduceFn::Any => Scalar::bool(false),
-        ReduceFn::All => Scalar::bool(true),
-        ReduceFn::ArgMin | ReduceFn::ArgMax => unreachable!("their identity is a variable's first value"),
-    }
 }
 
 fn entry(table: &Table, coords: &[i64]) -> Option<Scalar> {

@@ -12,7 +12,7 @@ use crate::source::Span;
 use petgraph::Direction;
 use petgraph::graph::{DiGraph, NodeIndex};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// Puts the graph together; tensors that could not be defined read nothing. There is none when tensors form a cycle.
 pub(super) fn graph(mut checker: Checker<'_>, parts: Parts) -> Option<Graph> {
@@ -37,7 +37,7 @@ pub(super) fn graph(mut checker: Checker<'_>, parts: Parts) -> Option<Graph> {
         }
     };
     if !checker.diagnostics.has_errors() {
-        warn_dead(&checker.tensors, &reads, &parts, checker.diagnostics);
+        warn_dead(&checker.tensors, &reads, &checker.mentioned, &parts, checker.diagnostics);
     }
     ask_for_math(&mut checker, &parts);
     let tensors = std::mem::take(&mut checker.tensors);
@@ -281,6 +281,7 @@ fn distance_back(body: &Body, mut node: NodeId, dim: u32) -> Option<i64> {
 fn warn_dead(
     tensors: &[Tensor],
     reads: &[BTreeMap<TensorId, Span>],
+    mentioned: &BTreeMap<TensorId, BTreeSet<TensorId>>,
     parts: &Parts,
     diagnostics: &mut Diagnostics,
 ) {
@@ -292,14 +293,13 @@ fn warn_dead(
     let mut queue: Vec<TensorId> =
         parts.outputs.iter().map(|output| output.view.base).chain(written).collect();
     for set in &parts.sets {
-        queue.extend(set.body.body.nodes().filter_map(|(_, node)| match node.op {
-            Op::Read { tensor, .. } => Some(tensor),
-            _ => None,
-        }));
+        queue.extend(set.body.body.reads());
     }
     while let Some(id) = queue.pop() {
         if !std::mem::replace(&mut alive[id.index()], true) {
             queue.extend(reads[id.index()].keys());
+            // Another value of a parameter may need it.
+            queue.extend(mentioned.get(&id).into_iter().flatten());
         }
     }
     for (tensor, _) in tensors.iter().zip(alive).filter(|(tensor, alive)| !alive && tensor.module.0 == 0) {

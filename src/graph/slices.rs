@@ -22,6 +22,11 @@ pub struct Names {
 }
 
 impl Names {
+    /// The files of the program.
+    pub(super) fn modules(&self) -> &Modules {
+        &self.modules
+    }
+
     pub(super) fn new(checker: &mut Checker<'_>) -> Self {
         let tensors = checker.tensor_ids.iter().filter_map(|(symbol, id)| Some((*symbol, id.clone().ok()?)));
         Names {
@@ -39,6 +44,18 @@ pub fn slice(
     text: &str,
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<View>> {
+    let (view, whole) = viewed(graph, sources, text, diagnostics)?;
+    let view = bounded(&view, whole).map(|()| view);
+    diagnostics.take(view)
+}
+
+/// The view that `text` means, whether or not it has an end, and the place of the text.
+pub fn viewed(
+    graph: &Graph,
+    sources: &mut Sources,
+    text: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<(Arc<View>, Span)> {
     let source = sources.add("--read", text);
     let (ast, expr) = syntax::parse_slice(sources, source, diagnostics)?;
     let mut modules = graph.names.modules.clone();
@@ -48,9 +65,8 @@ pub fn slice(
     checker.tensors = graph.tensors.iter().map(header).collect();
     checker.tensor_ids = graph.names.tensors.iter().map(|(symbol, id)| (*symbol, Ok(*id))).collect();
     let view = checker.view_of(module, expr, Owner { named_slices: true, ..Owner::default() });
-    let whole = Span::new(source, 0, text.len());
-    let view = view.and_then(|view| bounded(&view, whole).map(|()| view));
-    checker.diagnostics.take(view)
+    let view = checker.diagnostics.take(view)?;
+    Some((view, Span::new(source, 0, text.len())))
 }
 
 /// A tensor without its body.

@@ -3,8 +3,6 @@
 use super::Graph;
 use super::body::{Op, TensorId};
 use super::resolve_weak::Resolved;
-use petgraph::Direction;
-use petgraph::graph::NodeIndex;
 use std::collections::BTreeSet;
 
 /// The tensors of `from`, and all that lies upstream of them. What `set` items read is not followed.
@@ -13,8 +11,7 @@ pub fn upstream(graph: &Graph, from: impl IntoIterator<Item = TensorId>) -> BTre
     let mut found = BTreeSet::new();
     while let Some(reader) = queue.pop() {
         if found.insert(reader) {
-            let sources = graph.dag.neighbors_directed(NodeIndex::new(reader.index()), Direction::Incoming);
-            queue.extend(sources.map(|node| graph.dag[node]));
+            queue.extend(graph.reads_of(reader));
         }
     }
     found

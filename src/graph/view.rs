@@ -139,6 +139,15 @@ impl View {
         Ok(view)
     }
 
+    /// A box of the view: the same elements at the same coordinates, fewer of them.
+    pub fn narrowed(&self, region: &[Interval]) -> index::Result<View> {
+        self.mapped(|map| {
+            let dims = map.domain().dims().iter().zip(region);
+            let domain = Domain::new(dims.map(|(dim, range)| dim.with_interval(*range)).collect())?;
+            Transform::new(domain, map.outputs().to_vec())
+        })
+    }
+
     /// The view with steps of its own in front of `self`.
     fn before(&self, domain: Domain, steps: impl IntoIterator<Item = Step>) -> View {
         let first = Step::Map(Transform::identity(domain));
@@ -154,6 +163,21 @@ impl View {
             Domain::of_shape(shape)?,
             [Step::Flat { shape: shape.to_vec(), strides, offset: 0, storage }],
         ))
+    }
+
+    /// The view whose elements, in row-major order, are those of `self` in row-major order: what a reshape that ends
+    /// the chain was made of.
+    pub fn unshaped(&self) -> View {
+        let mut steps = &self.steps[..];
+        while let [first, Step::Flat { shape, strides, offset: 0, storage }, rest @ ..] = steps
+            && matches!(first, Step::Map(map) if first.is_identity() && is_shape(map.domain(), shape))
+            && *strides == row_major(shape)
+            && count(storage) == shape.iter().try_fold(1i64, |product, size| product.checked_mul(*size))
+            && let [Step::Map(_), ..] = rest
+        {
+            steps = rest;
+        }
+        View { steps: steps.to_vec(), ..self.clone() }
     }
 
     /// Elements by position in row-major storage: the base's own if `self` shows it strided, else `self`.
@@ -247,6 +271,19 @@ impl View {
 
 fn has_implicit(domain: &Domain) -> bool {
     domain.dims().iter().any(|dim| dim.implicit_lower || dim.implicit_upper)
+}
+
+/// Whether a domain is a box of that shape at 0.
+fn is_shape(domain: &Domain, shape: &[i64]) -> bool {
+    let matches = |(dim, size): (&Dim, &i64)| {
+        dim.interval.lower() == Some(0) && dim.interval.len() == Some(*size) && *size > 0
+    };
+    domain.rank() == shape.len() && domain.dims().iter().zip(shape).all(matches)
+}
+
+/// Elements of a bounded box, if an i64 can say it.
+fn count(storage: &[Interval]) -> Option<i64> {
+    storage.iter().try_fold(1i64, |product, range| product.checked_mul(range.len()?))
 }
 
 /// A dimension by its label, for messages.

@@ -8,11 +8,19 @@ use super::Interval;
 
 /// Visits every point of a box.
 pub fn each(ranges: &[Interval], mut visit: impl FnMut(&[i64])) {
-    let Some(mut at) = start(ranges) else { return };
+    let Ok(()) = try_each(ranges, |at| {
+        visit(at);
+        Ok::<(), std::convert::Infallible>(())
+    });
+}
+
+/// Visits every point of a box up to the first that fails.
+pub fn try_each<E>(ranges: &[Interval], mut visit: impl FnMut(&[i64]) -> Result<(), E>) -> Result<(), E> {
+    let Some(mut at) = start(ranges) else { return Ok(()) };
     loop {
-        visit(&at);
+        visit(&at)?;
         if !step(&mut at, ranges) {
-            return;
+            return Ok(());
         }
     }
 }

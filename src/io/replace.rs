@@ -184,6 +184,12 @@ pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
         match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
             // A file that a dead process of the same number left: try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            // The folder is there: some, such as /proc, take no files.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let name = folder(target).display();
+                let message = format!("cannot be written: no file can be made in `{name}`");
+                return Err(fault(message).help("choose another folder"));
+            }
             file => {
                 let file = file?;
                 TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());

@@ -6,9 +6,9 @@
 
 use super::emit::Emitter;
 use super::lanes::Val;
-use super::rows::{Motion, Motions, Row, Slot};
+use super::rows::{Motions, Row, Slot};
 use crate::graph::types::Element;
-use crate::loops::ir::{For, Statement, ValueId};
+use crate::loops::ir::{Block, For, Statement, ValueId};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{FuncRef, InstBuilder, StackSlotData, StackSlotKind, Value};
@@ -42,16 +42,22 @@ impl Emitter<'_, '_> {
 
     /// Computes what is the same for the whole row or moves along it, as it is at its start.
     fn at_start(&mut self, looped: &For, lo: Value) {
-        let placed = looped.body.statements.iter().filter_map(|statement| match statement {
-            Statement::Let(id) => Some(*id),
-            Statement::For(_) | Statement::If(_) | Statement::Store(..) => None,
-        });
-        let placed: Vec<ValueId> = placed.collect();
-        let motions = Motions::new(self.kernel, looped.var, placed.iter().copied());
+        let motions = Motions::new(self.kernel, looped);
         self.set(looped.var, Val::One(lo), self.place.depth);
-        for id in placed {
-            if motions.of(id) != Motion::Lanes {
-                self.computed(id);
+        self.at_first(&looped.body, &motions);
+    }
+
+    /// The same for a block of the row; loops inside are at their first step, which they have.
+    fn at_first(&mut self, block: &Block, motions: &Motions<'_>) {
+        for statement in &block.statements {
+            match statement {
+                Statement::Let(id) if motions.is_even(*id) => self.computed(*id),
+                Statement::For(inner) => {
+                    let first = self.scalar(inner.lo);
+                    self.set(inner.var, Val::One(first), self.place.depth);
+                    self.at_first(&inner.body, motions);
+                }
+                Statement::Let(_) | Statement::If(_) | Statement::Store(..) => {}
             }
         }
     }
@@ -77,6 +83,10 @@ impl Emitter<'_, '_> {
             Slot::Table(table, offset) => {
                 let base = self.code.ins().symbol_value(I64, self.tables[table as usize]);
                 self.address_of(base, self.kernel.tables[table as usize][0].element(), offset)
+            }
+            Slot::Pace(pace, bytes) => {
+                let by = self.scalar(pace.by);
+                self.code.ins().imul_imm_s(by, pace.times.wrapping_mul(bytes))
             }
             Slot::Value(id) => {
                 let value = self.scalar(id);

@@ -18,15 +18,18 @@ mod allocate;
 mod arithmetic;
 mod assemble;
 mod casts;
+mod carry;
 mod evex;
+mod inner;
 mod memory;
 mod ops;
 mod program;
 mod select;
 mod sequences;
+mod turn;
 mod values;
 
-pub(super) use affine::{Motion, Motions};
+pub(super) use affine::Motions;
 pub(super) use memory::TABLE_SLACK;
 pub(super) use program::Slot;
 

@@ -60,6 +60,11 @@ impl Builder {
         self.kernel
     }
 
+    /// Values so far.
+    pub fn count(&self) -> usize {
+        self.kernel.values.len()
+    }
+
     /// How many blocks are open.
     pub fn depth(&self) -> usize {
         self.open.len() - 1

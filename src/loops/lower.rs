@@ -31,7 +31,7 @@ mod walks;
 
 use super::builder::Builder;
 use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
-use super::passes::jam::Choice;
+use super::passes::jam::{BLOCK, Choice};
 use super::passes::{self, Pass};
 use crate::access::skip::Walk;
 use crate::access::{TensorAccess, view_access};
@@ -57,6 +57,8 @@ pub struct Lowered {
     pub own: Option<usize>,
     /// Dimensions of the box.
     pub rank: usize,
+    /// Those dimensions, that of the outermost loop first: what is computed in parts is cut along the first of them.
+    pub order: Vec<usize>,
     /// Whether window numbers follow the box.
     pub windowed: bool,
     /// How many rows are computed together, if it came that far.
@@ -68,6 +70,11 @@ pub struct Lowered {
 }
 
 impl Lowered {
+    /// Whether its rows go across a source that the loop around them goes along.
+    pub fn goes_across(&self) -> bool {
+        self.jam.is_some_and(|jam| jam.rows == BLOCK)
+    }
+
     /// The arguments that compute `region`, which is bounded and not empty, from and into `buffers`: the sources in
     /// order, then the output. `windows` are the numbers of the window, none if the tensor has no windows.
     pub fn args(&self, region: &[Interval], windows: &[i64], buffers: &[BufferBox]) -> Vec<i64> {
@@ -178,18 +185,21 @@ fn lower_body_until(
         scopes: vec![HashMap::new()],
         conditions: Vec::new(),
         vars: Vec::new(),
+        order: reads::loop_order(access, target.rank.max(1)),
         row: target.rank.max(1),
         arms: 0,
         walk,
     };
     lowerer.kernel(resolved, access, target);
-    let (passed, layout) = (passes::run(lowerer.builder.finish(), last), lowerer.layout);
+    let Lowerer { builder, layout, order, .. } = lowerer;
+    let passed = passes::run(builder.finish(), last);
     let own = sources.iter().position(|source| Some(*source) == target.tensor);
     Lowered {
         kernel: passed.kernel,
         sources,
         own,
         rank: target.rank,
+        order: order.into_iter().filter(|dim| *dim < target.rank).collect(),
         windowed: !target.windows.is_empty(),
         jam: passed.jam,
         walk: walk.cloned(),
@@ -221,6 +231,8 @@ struct Lowerer<'g> {
     conditions: Vec<(NodeId, bool)>,
     /// The loop variables of the box; a tensor without dimensions has a row of one element.
     vars: Vec<ValueId>,
+    /// The dimensions of the box, that of the outermost loop first.
+    order: Vec<usize>,
     /// The depth of the row.
     row: usize,
     /// Depth of the innermost `if` block, 0 if none is open.
@@ -267,16 +279,18 @@ type Bound = BTreeMap<u32, ValueId>;
 impl Lowerer<'_> {
     fn kernel(&mut self, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) {
         let mut loops = Vec::new();
-        for dim in 0..self.row {
+        let mut vars = BTreeMap::new();
+        for dim in self.order.clone() {
             let (lo, hi) = self.bounds(target.rank, dim);
             // How many elements are stored differs from row to row, and so do the loops along them.
             let lanes = dim + 1 == self.row && self.walk.is_none();
             let kind = if lanes { LoopKind::Row } else { LoopKind::Serial };
             let (open, _) = self.builder.open_loop(kind, lo, hi, &[]);
             self.scopes.push(HashMap::new());
-            self.vars.push(open.var);
+            vars.insert(dim, open.var);
             loops.push(open);
         }
+        self.vars = vars.into_values().collect();
         let source = Source::new(&resolved.body, Some(access), Vec::new());
         let value = self.node(&source, resolved.root, &Bound::new());
         let out = BufferId(self.sources.len() as u32);
@@ -382,7 +396,9 @@ impl Lowerer<'_> {
             body::Op::Select(condition, a, b) => match self.known(source, *condition, bound) {
                 None => vec![*condition],
                 Some(chosen) if self.builder.constant(chosen).is_some() => Vec::new(),
-                Some(chosen) if self.branches(source, chosen, (*a, *b)) => Vec::new(),
+                Some(chosen) if self.branches(source, chosen, (*a, *b)) => {
+                    self.shared(source, (*a, *b), bound)
+                }
                 Some(_) => vec![*a, *b],
             },
             body::Op::Read { .. } | body::Op::Reduce { .. } => Vec::new(),

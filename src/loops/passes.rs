@@ -5,6 +5,8 @@
 //! simplify    (x + 3) - 3  ->  x
 //! split       rows, where reads need no clamping
 //! jam         four rows at a time, where they share what they read or compute
+//! unroll      loops inside rows that go along what the row goes across: sixteen steps at a time
+//! dense       a copy of the kernel for sources that are no rings, where rows go across them
 //! unswitch    choices that a loop makes alike in every step go around it
 //! narrow      integers of 64 bits in 32, where nobody can tell
 //! order       statements of rows, so that few values are held at once
@@ -12,6 +14,7 @@
 //! ```
 
 mod copy;
+pub mod dense;
 pub mod jam;
 pub mod narrow;
 pub mod order;
@@ -19,6 +22,7 @@ mod ranges;
 pub mod simplify;
 pub mod split;
 pub mod sweep;
+pub mod unroll;
 pub mod unswitch;
 
 use super::ir::Kernel;
@@ -35,6 +39,10 @@ pub enum Pass {
     Split,
     /// Rows that share are computed together.
     Jam,
+    /// Sixteen steps of a loop inside a row.
+    Unroll,
+    /// Without rings.
+    Dense,
     /// Choices around loops.
     Unswitch,
     /// Integers in 32 bits.
@@ -47,11 +55,13 @@ pub enum Pass {
 
 impl Pass {
     /// Every pass, in the order they run.
-    pub const ALL: [Pass; 8] = [
+    pub const ALL: [Pass; 10] = [
         Pass::Lower,
         Pass::Simplify,
         Pass::Split,
         Pass::Jam,
+        Pass::Unroll,
+        Pass::Dense,
         Pass::Unswitch,
         Pass::Narrow,
         Pass::Order,
@@ -65,6 +75,8 @@ impl Pass {
             Pass::Simplify => "simplify",
             Pass::Split => "split",
             Pass::Jam => "jam",
+            Pass::Unroll => "unroll",
+            Pass::Dense => "dense",
             Pass::Unswitch => "unswitch",
             Pass::Narrow => "narrow",
             Pass::Order => "order",
@@ -88,6 +100,8 @@ impl Pass {
                 passed.jam = Some(choice);
                 kernel
             }
+            Pass::Unroll => sweep::sweep(unroll::unroll(kernel)),
+            Pass::Dense => dense::dense(kernel),
             Pass::Unswitch => sweep::sweep(unswitch::unswitch(kernel)),
             Pass::Narrow => narrow::narrow(&kernel),
             Pass::Order => order::order(sweep::sweep(kernel)),

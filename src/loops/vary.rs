@@ -30,6 +30,33 @@ pub fn ramps(kernel: &Kernel, varying: &[bool]) -> Vec<bool> {
     ramps
 }
 
+/// For each value, by how much it grows when a variable grows by one and nothing else changes, if that is a constant.
+pub fn growth(kernel: &Kernel, var: ValueId) -> Vec<Option<i64>> {
+    let mut growth: Vec<Option<i64>> = Vec::with_capacity(kernel.values.len());
+    for (at, value) in kernel.values.iter().enumerate() {
+        let of = |id: ValueId| growth[id.index()];
+        let known = |id: ValueId| match kernel.value(id).op {
+            Op::Const(value) => value.as_int().and_then(|value| i64::try_from(value).ok()),
+            _ => None,
+        };
+        let own = match &value.op {
+            Op::Var => Some(i64::from(at == var.index())),
+            Op::Carried | Op::Result => None,
+            op if op.args().iter().all(|arg| of(*arg) == Some(0)) => Some(0),
+            Op::Binary(BinaryFn::Add, a, b) => of(*a).zip(of(*b)).and_then(|(a, b)| a.checked_add(b)),
+            Op::Binary(BinaryFn::Sub, a, b) => of(*a).zip(of(*b)).and_then(|(a, b)| a.checked_sub(b)),
+            Op::Binary(BinaryFn::Mul, a, b) => match (known(*a), known(*b)) {
+                (_, Some(by)) => of(*a).and_then(|a| a.checked_mul(by)),
+                (Some(by), _) => of(*b).and_then(|b| b.checked_mul(by)),
+                (None, None) => None,
+            },
+            _ => None,
+        };
+        growth.push(own);
+    }
+    growth
+}
+
 fn is_ramp(kernel: &Kernel, op: &Op, varying: &[bool], ramps: &[bool]) -> bool {
     let ramp = |id: ValueId| ramps[id.index()];
     let steady = |id: ValueId| ramp(id) || !varying[id.index()];

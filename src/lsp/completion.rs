@@ -142,7 +142,7 @@ fn locals(text: &str, before: &[Word]) -> Vec<CompletionItem> {
     let start = (0..before.len()).rev().find(starts).unwrap_or(0);
     let mut found = Vec::new();
     let mut listing = false;
-    for at in start + 1..before.len() {
+    for (at, own) in before.iter().enumerate().skip(start + 1) {
         listing = match word(at) {
             "as" => true,
             "(" if word(start) == "fn" && at == start + 2 => true,
@@ -153,7 +153,7 @@ fn locals(text: &str, before: &[Word]) -> Vec<CompletionItem> {
             || ["let", "take"].contains(&word(at - 1))
             || word(at + 1) == "in"
             || (word(at + 1) == ":" && ["[", ","].contains(&word(at - 1)));
-        if before[at].kind == WordKind::Name && introduced && Element::parse(word(at)).is_none() {
+        if own.kind == WordKind::Name && introduced && Element::parse(word(at)).is_none() {
             found.push(entry(word(at), CompletionItemKind::PROPERTY));
         }
     }

@@ -113,7 +113,7 @@ pub(super) fn remedies(analysis: &Analysis, bytes: std::ops::Range<usize>) -> Ve
         .filter(|diagnostic| diagnostic.labels.iter().any(|label| label.primary && meets(label.span)));
     let mut found = Vec::new();
     for diagnostic in near {
-        let own = diagnostic.fix.iter().cloned();
+        let own = diagnostic.fix.iter().map(|fix| Fix::clone(fix));
         let fixes = own.chain(boundaries(analysis, diagnostic)).filter(|fix| fix.span.source == ROOT);
         found.extend(fixes.map(|fix| Remedy {
             diagnostic,

@@ -394,7 +394,7 @@ mod tests {
             "var a: f32[y: 4, x: 4] = 0\nview p = a.diagonal([y, x], $d)\nset p[0:2] = d",
             &[(2, 29), (3, 14)],
         );
-        check("fn f($a, b = 2) = { let c = a; c + a }\nlet a = 1", &[(1, 6), (1, 29), (1, 36)]);
+        check("fn f($a, b = 2) = { let c = a; c + a }\nlet a = 1", &[(1, 6), (1, 28), (1, 35)]);
         check(
             "let o = 1\ntensor t: f32[x: 8] window [4] as [i] blend ($o, n) => o + n init o = i",
             &[(2, 46), (2, 55)],
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn library_names_and_builtins_have_meanings() {
-        check("use noise\ntensor a: f32[x: inf] = $value(x, 0, 1) + value(0, x, 1)", &[(2, 25), (2, 43)]);
-        check("use \"none.itp\"\ntensor a: $f32[x: inf] = f32(x)", &[(2, 11), (2, 26)]);
+        check("use noise\ntensor a: f32[x: inf] = $value(x, 0, 1) + value(0, x, 1)", &[(2, 25), (2, 42)]);
+        check("use \"none.itp\"\ntensor a: $f32[x: inf] = f32(x)", &[(2, 11), (2, 25)]);
     }
 }

@@ -57,6 +57,9 @@ struct Refusal {
 
 type Answer = Result<Value, Refusal>;
 
+/// A text, and the name that was asked about, if there is one at the place.
+type Found = (Arc<Analysis>, Option<(Span, Meaning)>);
+
 impl Server {
     /// Takes note of what the editor tells.
     pub(super) fn note(&mut self, told: Notification) {
@@ -160,10 +163,7 @@ impl Server {
     }
 
     /// What stands at a place of a text.
-    fn at(
-        &mut self,
-        place: &TextDocumentPositionParams,
-    ) -> Result<(Arc<Analysis>, Option<(Span, Meaning)>), Refusal> {
+    fn at(&mut self, place: &TextDocumentPositionParams) -> Result<Found, Refusal> {
         let analysis = self.analysis(&place.text_document.uri)?;
         let byte = Lines::new(analysis.text()).byte(place.position);
         let found = rename::meaning_at(&analysis, byte);

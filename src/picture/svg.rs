@@ -30,7 +30,7 @@ fn empty() -> String {
     document(160.0, 60.0, "empty pipeline", text)
 }
 
-fn document(width: f64, height: f64, summary: &str, body: &str) -> String {
+pub(super) fn document(width: f64, height: f64, summary: &str, body: &str) -> String {
     let (width, height) = (number(width.ceil()), number(height.ceil()));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"itp-graph\" viewBox=\"0 0 {width} {height}\" \
@@ -228,13 +228,13 @@ fn page(rect: &Rect) -> String {
 }
 
 /// A coordinate with at most one digit after the point.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     // Adding zero turns -0 into 0.
     format!("{}", (value * 10.0).round() / 10.0 + 0.0)
 }
 
 /// Text as XML, in content and in attributes. Control characters were made visible before.
-fn escape(text: &str) -> String {
+pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

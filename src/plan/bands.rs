@@ -8,6 +8,7 @@
 
 use super::group::{Group, Needed, Role, steps_of, task_regions, work_box};
 use super::recurrence::{Steps, recurrence};
+use super::rows::most_rows;
 use super::stages::Stages;
 use crate::access::footprint::Region;
 use crate::index::Interval;
@@ -85,18 +86,6 @@ fn ring(region: &Region, dim: usize, rows: i64) -> Option<Ring> {
     (worth && dim + 1 < region.len()).then_some(Ring { dim, rows })
 }
 
-/// The most rows that have to be held of every member.
-fn most_rows(stages: &Stages, group: &Group, task: &Task) -> Vec<i64> {
-    let mut most = vec![1; group.members.len()];
-    let mut bands = Bands::new(stages, group, task);
-    while bands.advance().is_some() {
-        for (most, held) in most.iter_mut().zip(&bands.held) {
-            *most = (*most).max(held.len().unwrap_or(1));
-        }
-    }
-    most
-}
-
 /// Goes through the bands of a task; what it has said of one is written over by the next.
 pub struct Bands<'p> {
     stages: &'p Stages,
@@ -145,16 +134,33 @@ const NOTHING: Interval = Interval::EMPTY;
 impl<'p> Bands<'p> {
     /// Before the first band.
     pub fn new(stages: &'p Stages, group: &'p Group, task: &'p Task) -> Self {
-        let next = match (&task.steps, group.stream) {
-            (Some((steps, _)), _) => steps.range.first() + i64::from(seeded::active(Bug::RecurrenceStart)),
-            (None, Some(dim)) => task.tile[dim].first(),
-            (None, None) => 0,
-        };
+        let late = task.steps.is_some() && seeded::active(Bug::RecurrenceStart);
+        let next = Bands::range(group, task).first() + i64::from(late);
         let whole = |slot: &Option<Slot>| slot.as_ref().map(|slot| slot.region.clone()).unwrap_or_default();
         let members = task.slots.iter().map(|slot| Fresh { region: whole(slot), any: false }).collect();
         let band = Band { members, target: task.tile.clone() };
         let members = group.members.len();
         Bands { stages, group, task, next, done: vec![None; members], held: vec![NOTHING; members], band }
+    }
+
+    /// The coordinates of the target along which bands go.
+    pub(super) fn range(group: &Group, task: &Task) -> Interval {
+        match (&task.steps, group.stream) {
+            (Some((steps, _)), _) => steps.range,
+            (None, Some(dim)) => task.tile[dim],
+            (None, None) => Interval::trusted(0, 0),
+        }
+    }
+
+    /// How many bands there are, at the most.
+    pub fn count(group: &Group, task: &Task) -> i64 {
+        let len = Bands::range(group, task).len().unwrap_or(i64::MAX);
+        len.div_euclid(group.band) + i64::from(len.rem_euclid(group.band) > 0)
+    }
+
+    /// The rows of every member that the band uses.
+    pub(super) fn held(&self) -> &[Interval] {
+        &self.held
     }
 
     /// The next band.
@@ -175,7 +181,7 @@ impl<'p> Bands<'p> {
             self.band.target = needed?.1;
             return Some(());
         }
-        let range = self.group.stream.map_or(Interval::trusted(0, 0), |dim| self.task.tile[dim]);
+        let range = Bands::range(self.group, self.task);
         if self.next > range.last() {
             return None;
         }

@@ -250,6 +250,33 @@ impl Need {
         })
     }
 
+    /// Whether what is needed along `dim` depends on the reader's coordinates along `with`.
+    pub fn follows(&self, dim: usize, with: usize) -> bool {
+        let driven = |reach: &Reach| match reach.driver {
+            Some(Driver { coord: Coord::Global(dim) | Coord::Window(dim), .. }) => dim as usize == with,
+            Some(_) => true,
+            None => false,
+        };
+        self.dims[dim]
+            .parts
+            .iter()
+            .any(|part| driven(&part.reach) || part.global.as_ref().is_some_and(driven))
+    }
+
+    /// After how many coordinates of the reader what it needs along `dim` has moved on by a whole step, wherever that
+    /// is; none if it does not always move on.
+    pub fn period(&self, dim: usize) -> Option<i64> {
+        let own = |Part { reach, global }: &Part| match reach.driver {
+            Some(Driver { coord: Coord::Global(_), per, .. })
+                if global.is_none() && reach.clip.is_none() && reach.range.is_bounded() =>
+            {
+                Some(per)
+            }
+            Some(_) | None => None,
+        };
+        self.dims[dim].parts.iter().try_fold(1i64, |period, part| period.checked_mul(own(part)?))
+    }
+
     /// What a box of the reader needs along one dimension, whatever the domain of the source.
     pub fn reach_of(&self, dim: usize, region: &[Interval], stages: &Stages, id: TensorId) -> Interval {
         self.dims[dim].reached(region, windows_of(stages, id), stages, id)

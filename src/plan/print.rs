@@ -12,6 +12,7 @@
 //! ```
 
 use super::bands::{Slot, task};
+use super::grid::Grid;
 use super::group::{Group, Role};
 use super::order::{Order, Step};
 use super::peak::peak;
@@ -46,19 +47,20 @@ fn ranges(region: &[Interval]) -> String {
     if ranges.is_empty() { "one element".to_owned() } else { ranges.join(", ") }
 }
 
-fn sizes(shape: &[i64]) -> String {
+pub(super) fn sizes(shape: &[i64]) -> String {
     shape.iter().map(i64::to_string).collect::<Vec<_>>().join("×")
+}
+
+/// How large tiles are that are not at the edge.
+pub(super) fn shape_of(grid: &Grid) -> Vec<i64> {
+    let sizes = grid.shape.iter().zip(&grid.region);
+    sizes.map(|(size, range)| (*size).min(range.len().unwrap_or(1))).collect()
 }
 
 fn group(division: &Division, at: usize, text: &mut String) {
     let group = &division.groups[at];
     let (name, grid) = (&division.stages.tensor(group.target).name, &group.grid);
-    let shape: Vec<i64> = grid
-        .shape
-        .iter()
-        .zip(&grid.region)
-        .map(|(size, range)| (*size).min(range.len().unwrap_or(1)))
-        .collect();
+    let shape = shape_of(grid);
     let tiles = match grid.count() {
         1 => String::new(),
         count => format!(" in {count} tiles of {}", sizes(&shape)),

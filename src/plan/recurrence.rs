@@ -35,10 +35,14 @@ enum Boxes {
     },
     /// One by one, from the first step on; none where a step is not needed.
     Listed(Vec<Option<Region>>),
+    /// From the last step back until they are always the same.
+    Settled(Vec<Region>),
 }
 
 /// Steps that are worked out one by one, at the most.
 const MOST_LISTED: i64 = 1 << 16;
+/// Of those, as many as are worked out exactly; of more, every dimension is looked at for itself.
+const MOST_EXACT: i64 = 1 << 10;
 
 /// The recurrence of a stage, if it is one.
 pub fn recurrence(stages: &Stages, id: TensorId) -> Option<&Recurrence> {
@@ -55,8 +59,12 @@ pub fn steps(stages: &Stages, id: TensorId, own: &Need, dim: usize, region: &[In
     let regular = |at: usize| at == dim || own.grows(at, region);
     let boxes = if (0..region.len()).all(regular) {
         growing(stages, id, own, dim, region)
+    } else if range.len().is_none_or(|len| len > MOST_EXACT)
+        && let Some(boxes) = settled(stages, id, own, dim, region)
+    {
+        Boxes::Settled(boxes)
     } else if range.len().is_some_and(|len| len <= MOST_LISTED) {
-        Boxes::Listed(listed(stages, id, dim, range, region))
+        Boxes::Listed(listed(stages, id, own, range, region))
     } else {
         Boxes::Growing { asked: domain.clone(), growth: vec![(0, 0); domain.len()], limit: domain }
     };
@@ -78,14 +86,50 @@ fn growing(stages: &Stages, id: TensorId, own: &Need, dim: usize, region: &[Inte
     Boxes::Growing { asked: region.to_vec(), growth, limit: limit.collect() }
 }
 
+/// The boxes of steps, going back, where what a step needs does not depend on which it is; none if they never settle.
+fn settled(
+    stages: &Stages,
+    id: TensorId,
+    own: &Need,
+    dim: usize,
+    region: &[Interval],
+) -> Option<Vec<Region>> {
+    let reach = usize::try_from(recurrence(stages, id)?.reach).ok()?;
+    let asked = region[dim].len().and_then(|len| usize::try_from(len).ok()).unwrap_or(usize::MAX);
+    let follows = |at: usize| at != dim && own.follows(at, dim);
+    if (0..region.len()).any(follows) {
+        return None;
+    }
+    let mut boxes: Vec<Region> = vec![region.to_vec()];
+    while boxes.len() < MOST_LISTED as usize {
+        let recent = &boxes[boxes.len().saturating_sub(reach)..];
+        let needs = recent.iter().map(|later| closed_form(stages, id, own, later));
+        let needs = needs.chain((boxes.len() < asked).then(|| region.to_vec()));
+        let mut next = needs.reduce(|a, b| a.iter().zip(&b).map(|(a, b)| a.hull(*b)).collect())?;
+        next[dim] = region[dim];
+        // Steps that are asked for need no less than those before them.
+        if boxes.len() > reach && recent.iter().all(|later| *later == next) {
+            return Some(boxes);
+        }
+        boxes.push(next);
+    }
+    None
+}
+
 /// The box of every step, from what the step after it reads.
 fn listed(
     stages: &Stages,
     id: TensorId,
-    dim: usize,
+    own: &Need,
     range: Interval,
     region: &[Interval],
 ) -> Vec<Option<Region>> {
+    let Some(Recurrence { dim, .. }) = recurrence(stages, id).cloned() else { return Vec::new() };
+    let exact = range.len().is_some_and(|len| len <= MOST_EXACT);
+    let read = |region: &[Interval]| match exact {
+        true => footprint(stages.tensor(id), region).unwrap_or_default().remove(&id),
+        false => Some(closed_form(stages, id, own, region)),
+    };
     let place = |step: i64| (step - range.first()) as usize;
     let mut boxes: Vec<Option<Region>> = vec![None; range.len().unwrap_or(0) as usize];
     let add = |boxes: &mut Vec<Option<Region>>, step: i64, found: &[Interval]| {
@@ -101,13 +145,12 @@ fn listed(
         add(&mut boxes, step, region);
     }
     for step in (range.first()..=range.last()).rev() {
-        let Some(own) = boxes[place(step)].clone() else { continue };
-        let needs = footprint(stages.tensor(id), &own).unwrap_or_default();
-        let Some(found) = needs.get(&id) else { continue };
+        let Some(needed) = &boxes[place(step)] else { continue };
+        let Some(found) = read(needed) else { continue };
         let earlier =
             found[dim].intersect(Interval::trusted(range.first(), (step - 1).max(range.first() - 1)));
         for earlier in earlier.first()..=earlier.last() {
-            add(&mut boxes, earlier, found);
+            add(&mut boxes, earlier, &found);
         }
     }
     boxes
@@ -118,6 +161,12 @@ impl Steps {
     pub fn at(&self, step: i64) -> Option<Region> {
         match &self.boxes {
             Boxes::Listed(boxes) => boxes[(step - self.range.first()) as usize].clone(),
+            Boxes::Settled(boxes) => {
+                let back = usize::try_from(self.range.last() - step).unwrap_or(usize::MAX);
+                let mut region = boxes.get(back).or(boxes.last())?.clone();
+                region[self.dim] = Interval::trusted(step, step);
+                Some(region)
+            }
             Boxes::Growing { asked, growth, limit } => {
                 let mut region = grown(asked, growth, limit, self.range.last() - step);
                 region[self.dim] = Interval::trusted(step, step);
@@ -134,6 +183,12 @@ impl Steps {
                 let mut all = boxes.iter().flatten();
                 let first = all.next().cloned().unwrap_or_default();
                 all.fold(first, hull)
+            }
+            Boxes::Settled(boxes) => {
+                let hull = |a: Region, b: &Region| a.iter().zip(b).map(|(a, b)| a.hull(*b)).collect();
+                let mut region = boxes.iter().fold(boxes[0].clone(), hull);
+                region[self.dim] = self.range;
+                region
             }
             Boxes::Growing { asked, growth, limit } => {
                 let mut region = grown(asked, growth, limit, self.range.last() - self.range.first());

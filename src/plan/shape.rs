@@ -10,6 +10,7 @@
 use super::bands::task;
 use super::grid::Grid;
 use super::group::{Group, Needed, Request};
+use super::needs::{Motion, NeedDim};
 use super::recurrence::recurrence;
 use super::stages::Stages;
 use crate::access::footprint::Region;
@@ -23,6 +24,8 @@ use std::collections::BTreeSet;
 const TILE: i64 = 1 << 19;
 /// Coordinates of a tile along its last dimension, at the most.
 const ROW: i64 = 4096;
+/// The same where a source is read across its rows: each of them is a page of its own.
+const ACROSS: i64 = 512;
 /// Dimensions up to this length are not cut.
 const SHORT: i64 = 16;
 /// Bytes of the steps of a recurrence that are held at once, about.
@@ -45,7 +48,7 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         return Grid::new(region, vec![0; rank], shape);
     }
     let apart: Vec<bool> = (0..rank).map(|dim| falls_apart(stages, target, dim as u32)).collect();
-    let mut shape = default_shape(region, &apart, request.threads);
+    let mut shape = default_shape(region, &apart, grain(stages, target, rank), request.threads);
     let bounded = |dim: usize| tensor.domain.dims()[dim].interval.is_bounded();
     if let Some(chunk) = &tensor.chunk {
         let endless = (0..rank).filter(|dim| !bounded(*dim));
@@ -82,7 +85,7 @@ pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
             Some(dim.interval).filter(|own| own.is_bounded()).unwrap_or(Interval::trusted(0, MUCH - 1))
         })
         .collect();
-    let mut shape = default_shape(&region, &vec![false; region.len()], 1);
+    let mut shape = default_shape(&region, &vec![false; region.len()], None, 1);
     let endless = tensor.domain.dims().iter().enumerate().filter(|(_, dim)| !dim.interval.is_bounded());
     let sizes = endless.zip(tensor.chunk.iter().flatten());
     sizes.for_each(|((dim, _), size)| shape[dim] = (*size).max(1));
@@ -103,6 +106,20 @@ fn whole_steps(region: &Region, recurrence: &Recurrence, element: u64) -> Vec<i6
         shape[longest] = (shape[longest] + 1) / 2;
     }
     (0..region.len()).map(|dim| if shape[dim] == len(dim) { i64::MAX / 4 } else { shape[dim] }).collect()
+}
+
+/// The dimension along which the elements of a source follow each other that is read across, if there is one: tiles
+/// that are short along it would use little of each line of the cache.
+fn grain(stages: &Stages, target: TensorId, rank: usize) -> Option<usize> {
+    stages.needs[target.index()].sources.iter().find_map(|need| {
+        let moves_with = |dim: &NeedDim| match dim.motion {
+            Motion::With { dim, .. } => Some(dim),
+            Motion::Still | Motion::Free => None,
+        };
+        let (last, outer) = need.dims.split_last()?;
+        let across = outer.iter().any(|dim| moves_with(dim).is_some_and(|dim| dim + 1 == rank));
+        moves_with(last).filter(|dim| across && dim + 1 < rank)
+    })
 }
 
 /// Whether the coordinates of a dimension have nothing to do with each other: one of the target needs just one of every
@@ -139,7 +156,7 @@ fn followed(reach: &[Reach], dim: u32) -> Option<u32> {
     (alone.count() == 1).then_some(own as u32)
 }
 
-fn default_shape(region: &Region, apart: &[bool], threads: usize) -> Vec<i64> {
+fn default_shape(region: &Region, apart: &[bool], grain: Option<usize>, threads: usize) -> Vec<i64> {
     let rank = region.len();
     let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
     let mut shape = vec![1; rank];
@@ -151,8 +168,12 @@ fn default_shape(region: &Region, apart: &[bool], threads: usize) -> Vec<i64> {
         shape[dim] = len(dim);
         left = (left / shape[dim]).max(1);
     }
-    for dim in (0..rank).rev().filter(|dim| !short(*dim)) {
-        let most = if dim + 1 == rank { ROW } else { left.max(1) };
+    let row = if grain.is_some() { ACROSS } else { ROW };
+    let inner_first = (0..rank).rev().filter(|dim| dim + 1 == rank);
+    let inner_first =
+        inner_first.chain(grain).chain((0..rank.max(1) - 1).rev().filter(|dim| Some(*dim) != grain));
+    for dim in inner_first.filter(|dim| !short(*dim)) {
+        let most = if dim + 1 == rank { row } else { left.max(1) };
         // A little more than a tile is still one tile.
         shape[dim] = if len(dim) <= most + most / 2 { len(dim) } else { most };
         left /= shape[dim].max(1);

@@ -23,6 +23,7 @@ struct Held {
     /// Thawed when something needs every element.
     dense: OnceLock<Array>,
     measure: OnceLock<Measure>,
+    digest: OnceLock<u128>,
 }
 
 /// What conditions on data ask.
@@ -53,6 +54,14 @@ impl Data {
         self.held.frozen.as_ref()
     }
 
+    /// All of it in 128 bits, as it is held.
+    pub fn digest(&self) -> u128 {
+        *self.held.digest.get_or_init(|| match &self.held.frozen {
+            Some(frozen) => Digest::of("frozen").text(&format!("{frozen:?}")).bits(),
+            None => Digest::of("dense").bytes(&self.array().data).bits(),
+        })
+    }
+
     /// Every element.
     pub fn array(&self) -> &Array {
         self.held.dense.get_or_init(|| match &self.held.frozen {
@@ -63,19 +72,6 @@ impl Data {
             },
             None => unreachable!("data that is not frozen is dense"),
         })
-    }
-
-    /// Whether two are the same object.
-    pub fn is_same(&self, other: &Data) -> bool {
-        Arc::ptr_eq(&self.held, &other.held)
-    }
-
-    /// The elements in 128 bits, whatever they are held in.
-    pub fn digest(&self) -> u128 {
-        match self.held.dense.get() {
-            Some(array) => Digest::of("data").bytes(&array.data).bits(),
-            None => Digest::of("data").bytes(&self.as_frozen().map(Frozen::thaw).unwrap_or_default()).bits(),
-        }
     }
 
     /// Bytes that a task may need to list what is stored by row, at the most.

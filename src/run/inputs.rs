@@ -64,17 +64,6 @@ impl InputData {
         self.whole().and_then(Data::as_frozen)
     }
 
-    /// Whether two are the same object.
-    pub fn is_same(&self, other: &InputData) -> bool {
-        match (self, other) {
-            (InputData::Whole(a), InputData::Whole(b)) => a.is_same(b),
-            (InputData::OnDemand(a), InputData::OnDemand(b)) => Arc::ptr_eq(a, b),
-            (InputData::Whole(_), InputData::OnDemand(_)) | (InputData::OnDemand(_), InputData::Whole(_)) => {
-                false
-            }
-        }
-    }
-
     /// The elements in 128 bits, or what stands for them.
     pub fn digest(&self) -> u128 {
         match self {

@@ -15,6 +15,7 @@ use crate::graph::body::TensorId;
 use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::io::Array;
+use crate::plan::timeline::Timeline;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +36,11 @@ pub trait Planned: Send + Sync {
 
     /// The same as text: groups, order, who reads what last, the peak.
     fn text(&self) -> String;
+
+    /// When tiles are made and freed, from the first task on; none if nothing is made in tiles.
+    fn timeline(&self) -> Option<Timeline> {
+        None
+    }
 
     /// Computes the elements and hands them to `sink`; the times in the result are the caller's to fill in.
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats>;

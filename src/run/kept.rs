@@ -5,7 +5,8 @@
 //! a[5, 5] is written                                  ->   tiles of smooth that reach a[5, 5] are forgotten
 //! ```
 //!
-//! It stands before any engine, and gives the same bits. What is read into memory for the first time is computed right
+//! It stands before any engine, and gives the same bits. Of reads that run at the same time only one computes a tile, and
+//! the others wait for it. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
 use super::inputs::InputData;
@@ -16,15 +17,17 @@ use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::graph::body::TensorId;
 use crate::graph::definition::{Definition, Outside, definitions};
-use crate::graph::upstream::{reads, upstream};
+use crate::graph::uses::uses;
 use crate::graph::view::{Step, View};
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::walk::{copy_box, each};
-use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
+use crate::index::{Dim, Domain, Interval, OutputMap};
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
 use crate::plan::stages::{Stages, stages};
-use crate::tiles::boxes::{hull, meet, missing};
+use crate::plan::timeline::Timeline;
+use crate::tiles::boxes::{few, hull, meet, missing};
+use crate::tiles::flights::{Claims, Flights, Part, Sorted};
 use crate::tiles::{About, Tile, TileKey, TileStore};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -48,12 +51,11 @@ struct Shared {
     store: Arc<dyn TileStore>,
     owner: Owner,
     /// What tensors are, when nobody else uses the store.
-    alone: OnceLock<Vec<Definition>>,
-    /// The data of inputs that were met, in 128 bits each.
-    digests: Mutex<BTreeMap<TensorId, (InputData, u128)>>,
+    alone: OnceLock<Arc<[Definition]>>,
     /// What tiles are of, by the word for it.
     series: Mutex<BTreeMap<Arc<str>, Arc<View>>>,
     stages: OnceLock<Option<Stages>>,
+    flights: Flights,
 }
 
 /// Who uses a store.
@@ -69,10 +71,10 @@ pub enum Owner {
 /// Tiles in the store that are of one tensor or view.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The word for it.
+    /// The word for it; it begins with the definition of the tensor.
     pub word: Arc<str>,
-    /// What it is, if this engine knows it.
-    pub view: Option<Arc<View>>,
+    /// The tensor of this program that has the definition; none has one of an earlier script or of other data.
+    pub tensor: Option<TensorId>,
     /// How many there are.
     pub tiles: u64,
     /// Bytes that they take.
@@ -95,21 +97,25 @@ impl Kept {
             store,
             owner,
             alone: OnceLock::new(),
-            digests: Mutex::default(),
             series: Mutex::default(),
             stages: OnceLock::new(),
+            flights: Flights::default(),
         };
         Kept { shared: Arc::new(shared) }
     }
 
     /// What is in the store, also what other engines put there.
-    pub fn series(&self) -> Vec<Series> {
-        let known = self.shared.series.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn series(&self, world: &World) -> Vec<Series> {
+        let known = self.shared.definitions(world);
+        let tensor = |word: &str| {
+            let at = known.iter().position(|definition| word.starts_with(&definition.to_string()))?;
+            Some(TensorId(at as u32))
+        };
         let mut found: Vec<Series> = Vec::new();
         for (key, tile) in self.shared.store.tiles() {
             if found.last().is_none_or(|last| last.word != key.series) {
-                let (word, view) = (key.series.clone(), known.get(&key.series).cloned());
-                found.push(Series { word, view, tiles: 0, bytes: 0, elements: 0 });
+                let (word, tensor) = (key.series.clone(), tensor(&key.series));
+                found.push(Series { word, tensor, tiles: 0, bytes: 0, elements: 0 });
             }
             if let Some(last) = found.last_mut() {
                 last.tiles += 1;
@@ -118,6 +124,14 @@ impl Kept {
             }
         }
         found
+    }
+
+    /// Forgets the tiles of a tensor and of views of it, whoever put them there.
+    pub fn free(&self, tensor: TensorId, world: &World) {
+        let definition = self.shared.definitions(world)[tensor.index()].to_string();
+        let tiles = self.shared.store.tiles().into_iter().map(|(key, _)| key);
+        let own = tiles.filter(|key| key.series.starts_with(&definition));
+        own.for_each(|key| self.shared.store.remove(&key));
     }
 
     /// Forgets what depends on elements that were written through `target`.
@@ -180,49 +194,32 @@ impl Shared {
         }
     }
 
-    /// The definition of a tensor. Alone, an engine forgets what depends on data that changed, so the data is left out.
-    fn definition(&self, id: TensorId, world: &World) -> Definition {
+    /// The definitions of all tensors. Alone, an engine forgets what depends on data that changed, so that the data is
+    /// left out.
+    fn definitions(&self, world: &World) -> Arc<[Definition]> {
         let graph = &self.program.graph;
-        match self.owner {
-            Owner::Alone => self.alone.get_or_init(|| definitions(graph, &|_| 0))[id.index()],
-            Owner::Among(number) => {
-                let outside = |what: Outside<'_>| match what {
-                    Outside::Input(input) => {
-                        world.inputs.get(&input).map_or(0, |data| self.digest(input, data))
-                    }
-                    Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
-                    Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
-                    Outside::Written(_) => 0,
-                };
-                definitions(graph, &outside)[id.index()]
-            }
-        }
-    }
-
-    /// The data of an input in 128 bits.
-    fn digest(&self, input: TensorId, data: &InputData) -> u128 {
-        let mut known = self.digests.lock().unwrap_or_else(PoisonError::into_inner);
-        match known.get(&input) {
-            Some((same, digest)) if same.is_same(data) => *digest,
-            Some(_) | None => {
-                let digest = data.digest();
-                known.insert(input, (data.clone(), digest));
-                digest
-            }
-        }
+        let Owner::Among(number) = self.owner else {
+            return self.alone.get_or_init(|| definitions(graph, &|_| 0).into()).clone();
+        };
+        let outside = |what: Outside<'_>| match what {
+            Outside::Input(input) => world.inputs.get(&input).map_or(0, InputData::digest),
+            Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
+            Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
+            Outside::Written(_) => 0,
+        };
+        definitions(graph, &outside).into()
     }
 
     /// Whether elements of a tensor are the same in every process: they depend on no function of the host, on nothing that
     /// it wrote, and on no data that is gone once it was read.
     fn is_lasting(&self, id: TensorId, world: &World) -> bool {
         let graph = &self.program.graph;
-        let needed = upstream(graph, graph.sets.iter().flat_map(|set| reads(&set.body)).chain([id]));
         let lasting = |id: &TensorId| match &graph.tensor(*id).kind {
             TensorKind::Input(_) => world.inputs.get(id).is_none_or(InputData::is_lasting),
             TensorKind::Windowed(windowed) => matches!(windowed.body, WindowBody::Expr(_)),
             TensorKind::Pointwise(_) | TensorKind::Var(_) => true,
         };
-        world.written == 0 && needed.iter().all(lasting)
+        world.written == 0 && uses(graph, id).tensors.iter().all(lasting)
     }
 
     /// What tiles a view is made of; none if it shows data, which is at hand, or cannot be narrowed.
@@ -232,7 +229,7 @@ impl Shared {
             TensorKind::Input(_) | TensorKind::Var(_) => return None,
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => {}
         }
-        let definition = self.definition(view.base, world);
+        let definition = self.definitions(world)[view.base.index()];
         let (series, template, region, grid) = match cut(view) {
             Some(region) => {
                 let domain = tensor.domain.clone();
@@ -358,6 +355,10 @@ impl Planned for KeptRead {
         self.whole.text()
     }
 
+    fn timeline(&self) -> Option<Timeline> {
+        self.whole.timeline()
+    }
+
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
         if let Some(memory) = sink.memory() {
             return self.fill(memory, control);
@@ -379,103 +380,141 @@ fn room(bytes: u64) -> Result<Vec<u8>> {
 }
 
 impl KeptRead {
-    /// Brings all elements to `memory`, and keeps them.
+    /// Brings all elements to `memory`, and keeps them; what another read is computing is waited for.
     fn fill(&self, memory: &mut [u8], control: &Control<'_>) -> Result<Stats> {
-        let region = &self.wanted.region;
-        let tiles = self.tiles();
-        let found = tiles.iter().filter_map(|(_, tile)| tile.as_ref());
-        let held = found.clone().flat_map(|tile| tile.held()).filter_map(|held| meet(held, region));
-        let missing = missing(region, held.collect());
-        if let Some(trace) = control.trace {
-            let found = tiles.iter().filter(|(_, tile)| tile.is_some());
-            let name = &self.job.view.name;
-            found.for_each(|(key, _)| trace.note(What::Reuse, || format!("{name} {:?}", key.number), 0));
-        }
-        let computed = missing.iter().map(|part| volume(part)).fold(0, u128::saturating_add);
-        let mut stats = match &missing[..] {
-            [all] if all == region => self.whole.run(&mut Memory::new(memory), control)?,
-            parts => {
-                let stats = self.compute(parts, memory, control)?;
-                found.for_each(|tile| tile.copy_to(region, memory));
-                stats
+        let Shared { store, flights, .. } = &*self.shared;
+        let mut filling = Filling { memory, control, done: Vec::new(), computed: 0, stats: self.nothing() };
+        let mut wanted = self.parts();
+        while !wanted.is_empty() {
+            control.check()?;
+            let mut sorted = flights.sort(std::mem::take(&mut wanted), &**store);
+            self.reuse(&sorted, &mut filling);
+            if sorted.claims.parts().is_empty() && sorted.found.is_empty() {
+                flights.wait(&sorted);
             }
-        };
-        self.keep(tiles, memory);
+            wanted = std::mem::take(&mut sorted.busy);
+            self.compute(sorted.claims, &wanted, &mut filling)?;
+        }
+        let region = &self.wanted.region;
+        let there = volume(region).saturating_sub(filling.computed) as u64;
+        let mut stats = filling.stats;
         stats.elements = volume(region) as u64;
         stats.bytes.output = self.bytes;
         stats.bytes.peak_planned = self.plan.bytes_peak;
-        let store = &self.shared.store;
-        stats.store = Store { bytes: store.bytes(), reused: (volume(region) - computed) as u64 };
+        stats.windows = reused(&self.plan, &stats);
+        stats.store = Store { bytes: store.bytes(), reused: there };
+        (control.progress)(stats.elements, stats.elements);
         Ok(stats)
     }
 
-    /// The tiles that the read meets, as far as they are there.
-    fn tiles(&self) -> Vec<(TileKey, Option<Arc<Tile>>)> {
-        let Wanted { series, region, grid, .. } = &self.wanted;
-        let numbers: Region =
-            region.iter().enumerate().map(|(dim, range)| grid.meeting(dim, *range)).collect();
-        let mut tiles = Vec::new();
-        each(&numbers, |number| {
-            let key = TileKey { series: series.clone(), number: number.to_vec() };
-            let tile = self.shared.store.get(&key);
-            tiles.push((key, tile));
-        });
-        tiles
-    }
-
-    /// Computes some boxes, one after the other.
-    fn compute(&self, parts: &[Region], memory: &mut [u8], control: &Control<'_>) -> Result<Stats> {
-        let total = volume(&self.wanted.region) as u64;
-        let element = self.job.view.element.bytes() as usize;
+    /// The numbers of a read that finds everything.
+    fn nothing(&self) -> Stats {
         let mut stats = Stats {
             threads: self.job.limits.threads as u64,
             engine: self.shared.inner.name(),
             ..Stats::default()
         };
-        let mut done = total - parts.iter().map(|part| volume(part) as u64).sum::<u64>().min(total);
-        for part in parts {
-            let view = Arc::new(narrow(&self.wanted.template, part)?);
-            let planned = self.shared.inner.plan(Job { view, ..self.job.clone() })?;
-            let mut data = room(volume(part) as u64 * element as u64)?;
-            let progress = |now: u64, _: u64| (control.progress)((done + now).min(total), total);
-            let control = Control { progress: &progress, ..control.clone() };
-            stats.add(&planned.run(&mut Memory::new(&mut data), &control)?);
-            copy_box((&data, part), (memory, &self.wanted.region), part, element);
-            done += volume(part) as u64;
-        }
-        (control.progress)(total, total);
-        stats.bytes.peak = stats.bytes.peak.saturating_add(self.bytes);
-        stats.windows = reused(&self.plan, &stats);
-        Ok(stats)
+        stats.bytes.peak = self.bytes;
+        stats
     }
 
-    /// Puts the elements that a read found or made into the store.
-    fn keep(&self, tiles: Vec<(TileKey, Option<Arc<Tile>>)>, memory: &[u8]) {
-        let Wanted { region, grid, .. } = &self.wanted;
-        for (key, tile) in tiles {
-            let whole = grid.tile(&key.number);
-            let Some(part) = meet(&whole, region) else { continue };
-            let old = tile.as_ref().map_or(&[][..], |tile| tile.held());
-            if missing(&part, old.iter().filter_map(|held| meet(held, &part)).collect()).is_empty() {
-                continue;
+    /// The parts of tiles that the read is made of.
+    fn parts(&self) -> Vec<Part> {
+        let Wanted { series, region, grid, .. } = &self.wanted;
+        let numbers: Region =
+            region.iter().enumerate().map(|(dim, range)| grid.meeting(dim, *range)).collect();
+        let mut parts = Vec::new();
+        each(&numbers, |number| {
+            let Some(region) = meet(&grid.tile(number), region) else { return };
+            parts.push(Part { key: TileKey { series: series.clone(), number: number.to_vec() }, region });
+        });
+        parts
+    }
+
+    /// Copies what the store has.
+    fn reuse(&self, sorted: &Sorted<'_>, filling: &mut Filling<'_>) {
+        let found = sorted.found.iter().map(|(part, tile)| (part, Some(tile)));
+        let begun = sorted.claims.parts().iter().map(|(part, tile)| (part, tile.as_ref()));
+        for (part, tile) in found.chain(begun) {
+            let Some(tile) = tile else { continue };
+            tile.copy_to(&self.wanted.region, filling.memory);
+            let held = tile.held().iter().filter_map(|held| meet(held, &part.region));
+            filling.done.extend(held);
+            if let Some(trace) = filling.control.trace {
+                let name = &self.job.view.name;
+                trace.note(What::Reuse, || format!("{name} {:?}", part.key.number), 0);
             }
-            let tile = tile.map(Arc::unwrap_or_clone);
-            let tile = tile.or_else(|| Tile::empty(whole, self.job.view.element.bytes() as usize));
-            let Some(mut tile) = tile else { return };
-            tile.fill(region, memory);
-            self.shared.store.put(key, Arc::new(tile));
         }
     }
+
+    /// Computes what was claimed, and keeps it; `busy` is left to others.
+    fn compute(&self, claims: Claims<'_>, busy: &[Part], filling: &mut Filling<'_>) -> Result<()> {
+        if claims.parts().is_empty() {
+            return Ok(());
+        }
+        let region = &self.wanted.region;
+        let others = busy.iter().map(|part| part.region.clone());
+        let gaps = missing(region, filling.done.iter().cloned().chain(others).collect());
+        // Elements between gaps are computed with them, unless another read computes or has computed them meanwhile.
+        let alone = busy.is_empty() && filling.computed == 0;
+        let gaps = if alone { few(gaps) } else { gaps };
+        match &gaps[..] {
+            [all] if all == region => {
+                filling.stats = self.whole.run(&mut Memory::new(filling.memory), filling.control)?;
+            }
+            gaps => gaps.iter().try_for_each(|gap| self.gap(gap, filling))?,
+        }
+        filling.computed += gaps.iter().map(|gap| volume(gap)).fold(0, u128::saturating_add);
+        filling.done.extend(gaps);
+        claims.land(&*self.shared.store, |part, tile| self.tile(part, tile, filling.memory));
+        Ok(())
+    }
+
+    /// Computes a box, and brings it to where it belongs.
+    fn gap(&self, gap: &Region, filling: &mut Filling<'_>) -> Result<()> {
+        let Filling { memory, control, done, stats, .. } = filling;
+        let element = self.job.view.element.bytes() as usize;
+        let view = Arc::new(narrow(&self.wanted.template, gap)?);
+        let planned = self.shared.inner.plan(Job { view, ..self.job.clone() })?;
+        let mut data = room(volume(gap) as u64 * element as u64)?;
+        let total = volume(&self.wanted.region) as u64;
+        let before = done.iter().map(|done| volume(done) as u64).sum::<u64>();
+        let share = |now: u64, all: u64| u128::from(now) * volume(gap) / u128::from(all.max(1));
+        let progress = |now: u64, all: u64| {
+            (control.progress)(before.saturating_add(share(now, all) as u64).min(total), total);
+        };
+        let mut own =
+            planned.run(&mut Memory::new(&mut data), &Control { progress: &progress, ..control.clone() })?;
+        copy_box((&data, gap), (memory, &self.wanted.region), gap, element);
+        own.bytes.peak = own.bytes.peak.saturating_add(self.bytes);
+        stats.add(&own);
+        Ok(())
+    }
+
+    /// A tile with the elements that a read made of it.
+    fn tile(&self, part: &Part, tile: Option<Arc<Tile>>, memory: &[u8]) -> Option<Tile> {
+        let element = self.job.view.element.bytes() as usize;
+        let tile = tile.map(Arc::unwrap_or_clone);
+        let mut tile = tile.or_else(|| Tile::empty(self.wanted.grid.tile(&part.key.number), element))?;
+        tile.fill(&self.wanted.region, memory);
+        Some(tile)
+    }
+}
+
+/// A read on its way.
+struct Filling<'f> {
+    memory: &'f mut [u8],
+    control: &'f Control<'f>,
+    /// Boxes whose elements are in memory; no two share one.
+    done: Vec<Region>,
+    /// Elements that this read computed.
+    computed: u128,
+    stats: Stats,
 }
 
 /// A box of a view.
 fn narrow(view: &View, region: &[Interval]) -> Result<View> {
-    let narrowed = view.mapped(|map| {
-        let dims = map.domain().dims().iter().zip(region);
-        let domain = Domain::new(dims.map(|(dim, range)| dim.with_interval(*range)).collect())?;
-        Transform::new(domain, map.outputs().to_vec())
-    });
-    narrowed.map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.to_string())))
+    view.narrowed(region).map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.to_string())))
 }
 
 /// Windows that the whole read takes and that were not computed are there already.

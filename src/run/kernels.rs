@@ -22,7 +22,7 @@ pub struct Kernel {
     /// What its arguments mean.
     pub lowered: Lowered,
     /// The code; the kernel is its only one.
-    pub module: Module,
+    pub module: Arc<Module>,
     /// How much of it a call may do.
     pub pace: Pace,
     /// What it need not look at of sources in formats.
@@ -74,9 +74,46 @@ impl Pace {
     }
 }
 
+/// Machine code by the text of its kernel. Engines for almost the same script may share it, so that only what changed
+/// is compiled again.
+#[derive(Default)]
+pub struct Codes {
+    known: Mutex<BTreeMap<String, Arc<Module>>>,
+}
+
+/// Kernels whose code is kept; a session that makes more starts anew.
+const MOST_CODES: usize = 1024;
+
+impl Codes {
+    /// How many kernels have code here.
+    pub fn count(&self) -> usize {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// The code with that text, or else what `compile` makes.
+    fn get(
+        &self,
+        text: String,
+        compile: impl FnOnce() -> std::result::Result<Module, String>,
+    ) -> std::result::Result<Arc<Module>, String> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(module) = known.get(&text) {
+            return Ok(module.clone());
+        }
+        if known.len() >= MOST_CODES {
+            known.clear();
+        }
+        let module = Arc::new(compile()?);
+        known.insert(text, module.clone());
+        Ok(module)
+    }
+}
+
 /// The code of the stages of a script.
 pub struct Kernels {
     vectors: Vectors,
+    /// Where code is that other engines may have made; none if this one is on its own.
+    codes: Option<Arc<Codes>>,
     known: Mutex<BTreeMap<TensorId, Arc<Kernel>>>,
     /// Code of stages that requests added, the one used longest ago first.
     added: Mutex<Vec<(Recipe, Arc<Kernel>)>>,
@@ -115,8 +152,13 @@ fn recipe(stages: &Stages, id: TensorId) -> Option<Recipe> {
 
 impl Kernels {
     /// None yet; their vectors will be at most that wide.
-    pub fn new(vectors: Vectors) -> Kernels {
-        Kernels { vectors, known: Mutex::default(), added: Mutex::default() }
+    pub fn new(vectors: Vectors, codes: Option<Arc<Codes>>) -> Kernels {
+        Kernels { vectors, codes, known: Mutex::default(), added: Mutex::default() }
+    }
+
+    /// None yet, for other stages of the same script.
+    pub fn again(&self) -> Kernels {
+        Kernels::new(self.vectors, self.codes.clone())
     }
 
     /// How wide vectors may be.
@@ -133,7 +175,7 @@ impl Kernels {
         if let Some(kernel) = known.get(&id) {
             return Ok(kernel.clone());
         }
-        let kernel = Arc::new(compile(stages, id, self.vectors)?);
+        let kernel = Arc::new(self.compile(stages, id)?);
         known.insert(id, kernel.clone());
         Ok(kernel)
     }
@@ -141,12 +183,12 @@ impl Kernels {
     /// The code of a stage that a request added. They are numbered anew for each request, so what they do is compared.
     fn get_added(&self, stages: &Stages, id: TensorId) -> Result<Arc<Kernel>> {
         let Some(recipe) = recipe(stages, id) else {
-            return compile(stages, id, self.vectors).map(Arc::new);
+            return self.compile(stages, id).map(Arc::new);
         };
         let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = match added.iter().position(|(known, _)| *known == recipe) {
             Some(at) => added.remove(at),
-            None => (recipe, Arc::new(compile(stages, id, self.vectors)?)),
+            None => (recipe, Arc::new(self.compile(stages, id)?)),
         };
         let kernel = entry.1.clone();
         added.push(entry);
@@ -155,14 +197,31 @@ impl Kernels {
         }
         Ok(kernel)
     }
-}
 
-fn compile(stages: &Stages, id: TensorId, vectors: Vectors) -> Result<Kernel> {
-    let skip = skipping(stages, id);
-    let walk = skip.as_ref().and_then(Skip::walk);
-    let walking = walk.map(|walk| compile_one(stages, id, Some(walk), vectors)).transpose()?;
-    let dense = compile_one(stages, id, None, vectors)?;
-    Ok(Kernel { walking: walking.map(Box::new), skip, ..dense })
+    fn compile(&self, stages: &Stages, id: TensorId) -> Result<Kernel> {
+        let skip = skipping(stages, id);
+        let walk = skip.as_ref().and_then(Skip::walk);
+        let walking = walk.map(|walk| self.compile_one(stages, id, Some(walk))).transpose()?;
+        let dense = self.compile_one(stages, id, None)?;
+        Ok(Kernel { walking: walking.map(Box::new), skip, ..dense })
+    }
+
+    fn compile_one(&self, stages: &Stages, id: TensorId, walk: Option<&Walk>) -> Result<Kernel> {
+        let lowered = lower_until(&stages.graph, id, &stages.accesses[id.index()], walk, Pass::Sweep);
+        let lowered = lowered.expect("only stages with a body are compiled");
+        let options = JitOptions { vectors: self.vectors, ..JitOptions::default() };
+        let compile = || jit::compile(std::slice::from_ref(&lowered.kernel), &options);
+        let module = match &self.codes {
+            Some(codes) => codes.get(format!("{:?} {}", self.vectors, lowered.kernel), compile),
+            None => compile().map(Arc::new),
+        };
+        let module = module.map_err(|why| {
+            let name = quoted(&stages.tensor(id).name);
+            Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
+        })?;
+        let pace = Pace::new(steps(&lowered.kernel));
+        Ok(Kernel { lowered, module, pace, skip: None, walking: None })
+    }
 }
 
 /// How a stage reads its sources in formats; a recurrence, which is one of its own sources, looks at everything.
@@ -170,18 +229,6 @@ pub(super) fn skipping(stages: &Stages, id: TensorId) -> Option<Skip> {
     let tensor = stages.tensor(id);
     let TensorKind::Pointwise(Pointwise { body, recurrence: None }) = &tensor.kind else { return None };
     skip(&stages.graph, body, &stages.accesses[id.index()], tensor.domain.rank())
-}
-
-fn compile_one(stages: &Stages, id: TensorId, walk: Option<&Walk>, vectors: Vectors) -> Result<Kernel> {
-    let lowered = lower_until(&stages.graph, id, &stages.accesses[id.index()], walk, Pass::Sweep);
-    let lowered = lowered.expect("only stages with a body are compiled");
-    let options = JitOptions { vectors, ..JitOptions::default() };
-    let module = jit::compile(std::slice::from_ref(&lowered.kernel), &options).map_err(|why| {
-        let name = quoted(&stages.tensor(id).name);
-        Box::new(Diagnostic::new(Code::E1009, format!("{name} cannot be compiled: {why}")))
-    })?;
-    let pace = Pace::new(steps(&lowered.kernel));
-    Ok(Kernel { lowered, module, pace, skip: None, walking: None })
 }
 
 #[cfg(test)]

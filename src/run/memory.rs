@@ -16,6 +16,7 @@ use crate::index::Interval;
 use crate::index::walk::rows;
 use crate::jit::Module;
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
+use std::alloc::{Layout, alloc_zeroed};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 
@@ -40,14 +41,14 @@ impl Buffer {
         if words <= self.words.len() as u128 {
             return Ok(());
         }
-        let more = words.saturating_sub(self.words.len() as u128);
-        let room = usize::try_from(more).ok().and_then(|more| self.words.try_reserve_exact(more).ok());
-        if room.is_none() {
+        // The old memory goes first, so that both need not be there at once.
+        self.words = Vec::new();
+        let Some(room) = usize::try_from(words).ok().and_then(zeroed) else {
             return Diagnostic::new(Code::E1005, format!("{bytes} bytes cannot be allocated"))
                 .help("read a smaller part, or choose smaller tiles with `--tile`")
                 .err();
-        }
-        self.words.resize(words as usize, 0);
+        };
+        self.words = room;
         Ok(())
     }
 
@@ -72,6 +73,15 @@ impl Buffer {
     pub fn memory_mut(&mut self) -> Memory<'_> {
         Memory { start: self.words.as_mut_ptr().cast(), len: self.len(), kind: PhantomData }
     }
+}
+
+/// Words that are zero; pages are touched by who uses them, so a run that is cancelled need not wait for them.
+fn zeroed(words: usize) -> Option<Vec<u64>> {
+    let layout = Layout::array::<u64>(words).ok().filter(|layout| layout.size() > 0)?;
+    // SAFETY: the layout is not empty.
+    let start = unsafe { alloc_zeroed(layout) };
+    // SAFETY: it was allocated for exactly that many words, and zero is a word.
+    (!start.is_null()).then(|| unsafe { Vec::from_raw_parts(start.cast(), words, words) })
 }
 
 /// Bytes that are read, or of which this worker writes its own part.
@@ -152,6 +162,11 @@ impl<'m> Place<'m> {
         self.layout.dims.len() == region.len() && self.layout.dims.iter().zip(region).all(holds)
     }
 
+    /// Bytes of its memory.
+    pub(super) fn size(&self) -> usize {
+        self.memory.len
+    }
+
     /// The byte offset of an element.
     fn offset(&self, coords: &[i64]) -> usize {
         self.layout.offset(coords) as usize * self.bytes
@@ -194,6 +209,12 @@ impl<'m> Call<'m> {
         let arrays = arrays.into_iter().flatten().take(count);
         let pointers = places.iter().map(|place| place.memory.start).chain(arrays).collect();
         Call { module, args, pointers, written, numbers }
+    }
+
+    /// The same kernel, which walks along nothing, and sources, writing elsewhere.
+    pub fn into_place(&self, lowered: &Lowered, sources: &[Place<'m>], to: Place<'m>) -> Call<'m> {
+        let places: Vec<Place<'m>> = sources.iter().cloned().chain([to]).collect();
+        Call::new(self.module, lowered, self.numbers, &places, None)
     }
 
     /// What it writes.
@@ -276,6 +297,52 @@ pub fn copy(from: &Place<'_>, to: &Place<'_>, region: &[Interval]) {
             std::ptr::copy_nonoverlapping(source, to.memory.start.add(to.offset(at)), len);
         }
     });
+}
+
+/// Copies a box to memory that is not read again soon, past the caches.
+pub fn stream(from: &Place<'_>, to: &Place<'_>, region: &[Interval]) {
+    from.check();
+    to.check();
+    assert!(from.holds(region) && to.holds(region) && from.bytes == to.bytes, "a box in both places");
+    let len = region.last().map_or(1, |range| range.len().unwrap_or(0)) as usize * from.bytes;
+    rows(region, |at| {
+        // SAFETY: as in `copy`.
+        unsafe { stream_row(from.memory.start.add(from.offset(at)), to.memory.start.add(to.offset(at)), len) }
+    });
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such processor has it; it orders what was written before whoever is told that the tile is there.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
+
+/// # Safety
+///
+/// Both hold `len` bytes, and do not overlap.
+#[cfg(target_arch = "x86_64")]
+unsafe fn stream_row(from: *const u8, to: *mut u8, len: usize) {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+    let head = to.align_offset(16).min(len);
+    let whole = (len - head) / 16;
+    let rest = head + 16 * whole;
+    // SAFETY: the three parts make up `len` bytes; the middle one starts at a multiple of 16 and is made of such.
+    unsafe {
+        std::ptr::copy_nonoverlapping(from, to, head);
+        for at in 0..whole {
+            let part = _mm_loadu_si128(from.add(head + 16 * at).cast());
+            _mm_stream_si128(to.add(head + 16 * at).cast(), part);
+        }
+        std::ptr::copy_nonoverlapping(from.add(rest), to.add(rest), len - rest);
+    }
+}
+
+/// # Safety
+///
+/// Both hold `len` bytes, and do not overlap.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream_row(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
 }
 
 /// Sets every element of a box.

@@ -11,6 +11,8 @@ use super::inputs::loaded_bytes;
 use super::job::{Control, Job, Planned, Sink};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Place, copy};
+use super::meter::{Meter, Told, work_of};
+use super::sets::Before;
 use super::slabs::Cutting;
 use super::stats::{Bytes, Plan, Stats, Tiles};
 use super::summary;
@@ -23,6 +25,7 @@ use crate::plan::peak::peak;
 use crate::plan::print::print;
 use crate::plan::readers::Division;
 use crate::plan::recurrence::recurrence;
+use crate::plan::timeline::{Timeline, timeline};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -38,8 +41,20 @@ pub(super) struct Reading {
     asked: Asked,
     division: Division,
     pieces: Pieces,
+    /// What is written into variables first.
+    before: Before,
     plan: Plan,
     bytes: u64,
+}
+
+impl Reading {
+    /// The first of several slabs.
+    fn first_slab(&self) -> Option<Division> {
+        match &self.pieces {
+            Pieces::Slabs(cutting) => self.asked.divide(&cutting.first(), &self.job.limits).ok(),
+            Pieces::One | Pieces::Steps(_) => None,
+        }
+    }
 }
 
 impl Planned for Reading {
@@ -49,51 +64,57 @@ impl Planned for Reading {
 
     fn text(&self) -> String {
         let (threads, name) = (self.job.limits.threads, &self.job.view.name);
-        let slab = match &self.pieces {
-            Pieces::Slabs(cutting) => self.asked.divide(&cutting.first(), &self.job.limits).ok(),
-            Pieces::One | Pieces::Steps(_) => None,
-        };
-        match slab {
+        match self.first_slab() {
             Some(slab) => format!("{name}: in slabs, of which this is the first\n{}", print(&slab, threads)),
             None => print(&self.division, threads),
         }
     }
 
+    fn timeline(&self) -> Option<Timeline> {
+        let slab = self.first_slab();
+        Some(timeline(slab.as_ref().unwrap_or(&self.division), self.job.limits.threads))
+    }
+
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
-        let total = self.bytes / self.job.view.element.bytes();
         let limits = &self.job.limits;
-        let vars = self.common.vars(&self.job.world, control, limits)?;
-        let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
+        let parts = self.parts(sink.memory().as_deref());
+        let total = parts.saturating_add(self.common.pending(&self.before, &self.job.world)).max(1);
         let done = AtomicU64::new(0);
         let progress = |more: u64| {
             let now = done.fetch_add(more, Ordering::Relaxed) + more;
             (control.progress)(now, total);
         };
+        let ready = self.common.vars(&self.before, &self.job.world, control, limits, &progress)?;
+        let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let (spare, world) = (&self.common.spare, &*self.job.world);
-        let scene = Scene { kernels, spare, world, vars: &vars, control, limits, ledger: &ledger };
-        let inputs = summary::inputs(&self.division, world, self.job.limits.threads);
+        let scene = Scene { kernels, spare, world, vars: &ready.vars, control, limits, ledger: &ledger };
+        let inputs = summary::inputs(&self.division, world, limits.threads) + ready.vars.bytes();
         ledger.hold(inputs);
         let memory = sink.memory();
         let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
         let done = match memory {
-            _ if total == 0 => Ok(()),
+            _ if self.bytes == 0 => Ok(()),
             Some(memory) => {
                 ledger.hold(self.bytes);
-                let done = scene.compute(&self.division, memory, &progress);
+                let done = scene.compute(&self.division, memory, parts, &progress);
                 ledger.release(self.bytes);
                 done
             }
             None => match &self.pieces {
-                Pieces::One => self.in_one(sink, &scene, &progress),
+                Pieces::One => self.in_one(sink, &scene, parts, &progress),
                 Pieces::Slabs(cutting) => self.in_slabs(cutting, sink, &scene, &progress),
-                Pieces::Steps(slot) => self.in_steps(slot, sink, &scene, &progress),
+                Pieces::Steps(slot) => {
+                    self.in_steps(slot, sink, &scene, &Meter::new(&self.division, parts, &progress))
+                }
             },
         };
         ledger.release(inputs);
         debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
         done?;
-        Ok(self.stats(&ledger.counts(), planned))
+        let mut counts = ledger.counts();
+        counts.bytes_peak = counts.bytes_peak.max(ready.peak);
+        Ok(self.stats(&counts, planned))
     }
 }
 
@@ -129,8 +150,9 @@ impl Reading {
             None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
         };
         let (threads, world) = (job.limits.threads, &job.world);
+        let before = common.before(job.view.base, world, &job.limits)?;
         let resident = summary::inputs(&division, world, threads);
-        let plan = match &pieces {
+        let mut plan = match &pieces {
             Pieces::One => {
                 let inputs = resident.saturating_add(loaded_bytes(world, &division));
                 let held = peak(&division, threads);
@@ -151,7 +173,16 @@ impl Reading {
                 summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }
         };
-        Ok(Reading { common, job, asked, division, pieces, plan, bytes })
+        plan.bytes_peak = before.peak.max(plan.bytes_peak.saturating_add(before.held));
+        Ok(Reading { common, job, asked, division, pieces, before, plan, bytes })
+    }
+
+    /// Parts of progress that the result counts as: the work for it, or the elements that slabs hand on.
+    fn parts(&self, memory: Option<&[u8]>) -> u64 {
+        match &self.pieces {
+            Pieces::Slabs(cutting) if memory.is_none() => self.bytes / cutting.element,
+            Pieces::One | Pieces::Steps(_) | Pieces::Slabs(_) => work_of(&self.division),
+        }
     }
 
     /// Tiles and bytes at the peak, as planned.
@@ -167,16 +198,18 @@ impl Reading {
         }
         let held = peak(&self.division, self.job.limits.threads);
         let resident = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
-        let inputs = resident.saturating_add(loaded_bytes(&self.job.world, &self.division));
-        (held.tiles, held.bytes().saturating_add(self.bytes).saturating_add(inputs))
+        let loaded = loaded_bytes(&self.job.world, &self.division);
+        let others = [self.bytes, resident, loaded, self.before.held];
+        let bytes = others.into_iter().fold(held.bytes(), u64::saturating_add);
+        (held.tiles, bytes.max(self.before.peak))
     }
 
     /// Hands the result on in one piece.
-    fn in_one(&self, sink: &mut dyn Sink, scene: &Scene<'_>, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+    fn in_one(&self, sink: &mut dyn Sink, scene: &Scene<'_>, parts: u64, told: &Told<'_>) -> Result<()> {
         let mut buffer = Buffer::new(self.bytes.into())?;
         scene.ledger.hold(self.bytes);
         let data = &mut buffer.bytes_mut()[..self.bytes as usize];
-        let done = scene.compute(&self.division, data, progress).and_then(|()| sink.write(data));
+        let done = scene.compute(&self.division, data, parts, told).and_then(|()| sink.write(data));
         scene.ledger.release(self.bytes);
         done
     }
@@ -187,7 +220,7 @@ impl Reading {
         cutting: &Cutting,
         sink: &mut dyn Sink,
         scene: &Scene<'_>,
-        progress: &(dyn Fn(u64) + Sync),
+        told: &Told<'_>,
     ) -> Result<()> {
         let mut buffer = Buffer::default();
         for region in cutting.slabs() {
@@ -196,7 +229,8 @@ impl Reading {
             let division = self.asked.divide(&region, &self.job.limits)?;
             scene.ledger.hold(bytes);
             let data = &mut buffer.bytes_mut()[..bytes as usize];
-            let done = scene.compute(&division, data, progress).and_then(|()| sink.write(data));
+            let parts = bytes / cutting.element;
+            let done = scene.compute(&division, data, parts, told).and_then(|()| sink.write(data));
             scene.ledger.release(bytes);
             done?;
         }
@@ -204,13 +238,7 @@ impl Reading {
     }
 
     /// Hands the result of a recurrence on step by step, each as soon as it is there.
-    fn in_steps(
-        &self,
-        slot: &Slot,
-        sink: &mut dyn Sink,
-        scene: &Scene<'_>,
-        progress: &(dyn Fn(u64) + Sync),
-    ) -> Result<()> {
+    fn in_steps(&self, slot: &Slot, sink: &mut dyn Sink, scene: &Scene<'_>, meter: &Meter<'_>) -> Result<()> {
         let element = self.job.view.element.bytes();
         let (mut ring, mut plane) = (Buffer::new(slot.elements() * u128::from(element))?, Buffer::default());
         let step = step_bytes(slot, element);
@@ -223,7 +251,7 @@ impl Reading {
             copy(&out, &Place::dense(plane.memory_mut(), region, out.bytes), region);
             sink.write(&plane.bytes_mut()[..step as usize])
         };
-        let done = scene.compute_into(&self.division, &out, Some(&hand_on), progress);
+        let done = scene.compute_into(&self.division, &out, Some(&hand_on), meter);
         scene.ledger.release(2 * step);
         done
     }
@@ -238,7 +266,12 @@ impl Reading {
                 live_peak_planned: tiles,
                 live_end: counts.made - counts.freed,
             },
-            bytes: Bytes { peak: counts.bytes_peak, peak_planned: bytes, output: self.bytes },
+            bytes: Bytes {
+                peak: counts.bytes_peak,
+                peak_planned: bytes,
+                output: self.bytes,
+                kept: self.common.spare.bytes(),
+            },
             threads: self.job.limits.threads as u64,
             engine: "jit",
             vector_bits: counts.vector_bits,

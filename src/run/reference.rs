@@ -16,6 +16,7 @@ use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::scalar::Scalar;
 use crate::graph::types::Element;
+use crate::graph::uses::uses;
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::Interval;
 use crate::index::walk::points;
@@ -122,8 +123,9 @@ impl Interpreted {
     fn compute(&self, outside: &Outside<'_>, sink: &mut dyn Sink) -> Computed<Vec<(Arc<str>, Windows)>> {
         let view = &self.job.view;
         let graph = &self.program.graph;
-        let mut interp = Interp::new(graph, outside)?;
-        for write in &self.job.world.writes {
+        let uses = uses(graph, view.base);
+        let mut interp = Interp::after(graph, outside, uses.sets.iter().map(|at| &graph.sets[*at]))?;
+        for write in self.job.world.writes.iter().filter(|write| uses.tensors.contains(&write.target.base)) {
             interp.put(&write.target, |at| element_at(&write.data, at))?;
         }
         let dims: Vec<Interval> = view.domain().dims().iter().map(|dim| dim.interval).collect();
@@ -150,7 +152,7 @@ impl Interpreted {
         Stats {
             windows,
             tiles: Tiles { computed: 1, freed: 1, live_peak: 1, live_peak_planned: 1, live_end: 0 },
-            bytes: Bytes { peak: bytes, peak_planned: bytes, output },
+            bytes: Bytes { peak: bytes, peak_planned: bytes, output, kept: 0 },
             threads: 1,
             engine: "interp",
             elements: self.elements,

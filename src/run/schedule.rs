@@ -9,19 +9,19 @@
 
 use super::job::What;
 use super::memory::{Buffer, Place};
-use super::work::{Scratch, Tile, Work};
+use super::work::{Scratch, Sources, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::order::{Order, Step};
 use crate::plan::peak::tile_bytes;
 use crate::plan::readers::TileId;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Runs every task of a request; tiles of the result go to `out`. `progress` hears how many elements were added.
-pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize, progress: &(dyn Fn(u64) + Sync)) -> Result<()> {
+/// Runs every task of a request; tiles of the result go to `out`.
+pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize) -> Result<()> {
     let state = Mutex::new(State::new(Order::new(work.division)));
-    let schedule = Schedule { work, out, threads, progress, state, wake: Condvar::new() };
+    let schedule = Schedule { work, out, threads, state, wake: Condvar::new() };
     let workers = work.division.tiles().min(threads as u128) as usize;
     if workers <= 1 {
         schedule.worker(0);
@@ -39,7 +39,6 @@ struct Schedule<'s> {
     work: &'s Work<'s>,
     out: &'s Place<'s>,
     threads: usize,
-    progress: &'s (dyn Fn(u64) + Sync),
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -166,7 +165,6 @@ impl Schedule<'_> {
         if self.is_result(step) {
             self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, self.out)?;
             self.done(step, None);
-            (self.progress)(volume(&region) as u64);
         } else {
             let mut buffer = Buffer::new(volume(&region) * u128::from(element))?;
             let place = Place::dense(buffer.memory_mut(), &region, element as usize);
@@ -178,7 +176,7 @@ impl Schedule<'_> {
     }
 
     /// The tiles that a task reads, once all are complete; `None` if the run ends first.
-    fn sources(&self, step: &Step) -> Option<BTreeMap<usize, Vec<Arc<Tile>>>> {
+    fn sources(&self, step: &Step) -> Option<Sources> {
         let mut state = self.lock();
         loop {
             if state.failed.is_some() {
@@ -190,7 +188,7 @@ impl Schedule<'_> {
             }
             state = self.wait(state);
         }
-        let mut tiles: BTreeMap<usize, Vec<Arc<Tile>>> = BTreeMap::new();
+        let mut tiles = Sources::new();
         for source in &step.sources {
             let shared = &state.tiles[source];
             self.note(What::Reuse, &shared.id);

@@ -130,12 +130,11 @@ impl<'r> Work<'r> {
         };
         let finite = |tensor: &TensorId| measure(*tensor).is_some_and(|measure| measure.finite);
         let least = |factors: &Vec<Factor>| {
-            let each = factors.iter().map(|factor| match factor {
-                Factor::Number(value) if *value == 0.0 => Some(f64::INFINITY),
-                Factor::Number(value) => Some(value.abs()),
-                Factor::Of(tensor) => measure(*tensor).map(|measure| measure.least),
-            });
-            each.fold(Some(f64::INFINITY), |least, own| Some(own?.min(least?)))
+            factors.iter().try_fold(f64::INFINITY, |least, factor| match factor {
+                Factor::Number(value) if *value == 0.0 => Some(least),
+                Factor::Number(value) => Some(least.min(value.abs())),
+                Factor::Of(tensor) => measure(*tensor).map(|measure| least.min(measure.least)),
+            })
         };
         let seen = needs
             .factors

@@ -4,6 +4,7 @@
 //! ready(soft: rows of base, the ring of soft)   ->   compute(rows 0..8), compute(rows 8..12), …
 //! ```
 
+use super::across::is_worth_a_block;
 use super::job::cancelled;
 use super::kernels::Kernel;
 use super::memory::{Call, Place, fill, meet};
@@ -29,10 +30,12 @@ use std::sync::atomic::Ordering;
 /// A stage that can compute boxes.
 pub(super) struct Ready<'m> {
     id: TensorId,
-    kernel: &'m Kernel,
-    call: Call<'m>,
+    pub(super) kernel: &'m Kernel,
+    pub(super) call: Call<'m>,
+    /// What it reads.
+    pub(super) sources: Vec<Place<'m>>,
     /// What is a constant beside stored elements, and the rows of those.
-    cover: Option<(&'m Cover, Vec<&'m Rows<'m>>)>,
+    pub(super) cover: Option<(&'m Cover, Vec<&'m Rows<'m>>)>,
 }
 
 impl<'r> Work<'r> {
@@ -70,13 +73,15 @@ impl<'r> Work<'r> {
             Some(Skip::Walk(_) | Skip::Dense(_)) | None => None,
         };
         let sources = kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held));
-        let places: Vec<Place<'m>> = sources.chain([out.clone()]).collect();
+        let mut places: Vec<Place<'m>> = sources.chain([out.clone()]).collect();
         let numbers = match &self.division.stages.tensor(id).kind {
             TensorKind::Windowed(windowed) => windowed.windows.dims.len(),
             TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => 0,
         };
         let rows = walked.map(|listed| &listed.rows);
-        Ready { id, kernel, call: Call::new(&kernel.module, &kernel.lowered, numbers, &places, rows), cover }
+        let call = Call::new(&kernel.module, &kernel.lowered, numbers, &places, rows);
+        places.pop();
+        Ready { id, kernel, call, sources: places, cover }
     }
 
     fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
@@ -97,16 +102,25 @@ impl<'r> Work<'r> {
     pub(super) fn stage(&self, ready: &mut Ready<'_>, region: &Region) -> Result<()> {
         let (elements, most) = (volume(region), ready.kernel.pace.elements());
         self.ledger.computed(ready.id, elements);
+        if is_worth_a_block(ready, region) {
+            return self.across(ready, region);
+        }
         if elements <= most.into() {
             return self.part(ready, region);
         }
-        let cutting = Cutting::new(region, 1, most);
-        cutting.slabs().try_for_each(|part| self.part(ready, &part))
+        // Along the outermost loops, so that the inner ones stay long.
+        let order = ready.kernel.lowered.order.clone();
+        let cutting = Cutting::new(&order.iter().map(|dim| region[*dim]).collect(), 1, most);
+        cutting.slabs().try_for_each(|cut| {
+            let mut part = region.clone();
+            order.iter().zip(cut).for_each(|(dim, range)| part[*dim] = range);
+            self.part(ready, &part)
+        })
     }
 
     fn part(&self, ready: &mut Ready<'_>, part: &Region) -> Result<()> {
         self.control.check()?;
-        let Ready { id, kernel, call, cover } = ready;
+        let Ready { id, kernel, call, cover, .. } = ready;
         let whole = kernel.pace.timed(volume(part), || match &self.division.stages.tensor(*id).kind {
             TensorKind::Windowed(windowed) => self.windows(*id, windowed, part, call),
             TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => match cover {

@@ -130,6 +130,8 @@ pub struct Bytes {
     pub peak: u64,
     pub peak_planned: u64,
     pub output: u64,
+    /// What workers keep for the next run, which is not part of the peak.
+    pub kept: u64,
 }
 
 impl Plan {
@@ -160,7 +162,7 @@ impl Stats {
                 "computed": tiles.computed, "freed": tiles.freed, "live_peak": tiles.live_peak,
                 "live_peak_planned": tiles.live_peak_planned, "live_end": tiles.live_end,
             },
-            "bytes": {"peak": bytes.peak, "peak_planned": bytes.peak_planned, "output": bytes.output},
+            "bytes": {"peak": bytes.peak, "peak_planned": bytes.peak_planned, "output": bytes.output, "kept": bytes.kept},
             "threads": self.threads,
             "engine": self.engine,
             "vector_bits": self.vector_bits,
@@ -187,6 +189,7 @@ impl Stats {
         self.bytes.peak = self.bytes.peak.max(other.bytes.peak);
         self.bytes.peak_planned = self.bytes.peak_planned.max(other.bytes.peak_planned);
         self.bytes.output += other.bytes.output;
+        self.bytes.kept = self.bytes.kept.max(other.bytes.kept);
         self.threads = self.threads.max(other.threads);
         self.engine = other.engine;
         self.vector_bits = self.vector_bits.max(other.vector_bits);

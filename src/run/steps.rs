@@ -6,16 +6,14 @@
 //!
 //! Every worker goes through the same bands and does its part of every box, so nobody has to be told what to do.
 
-use super::memory::{Buffer, Place, copy, meet};
-use super::work::{Held, Scratch, Tile, Work};
+use super::memory::{Place, copy, meet};
+use super::work::{Desk, Work};
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
 use crate::index::Interval;
 use crate::plan::bands::{Bands, Task};
 use crate::plan::grid::volume;
-use crate::plan::group::Group;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Elements of a step that are worth a worker.
 const SHARE: u128 = 1 << 15;
@@ -29,20 +27,11 @@ struct Worker<'g> {
 
 impl<'r> Work<'r> {
     /// Does a task of a recurrence.
-    pub(super) fn steps(
-        &self,
-        group: &Group,
-        task: &Task,
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
-        scratch: &mut Scratch,
-        out: &Place<'_>,
-    ) -> Result<()> {
-        let nothing = Buffer::new(16)?;
-        let held = self.held(group, task, tiles, &[], scratch, nothing.memory())?;
-        let gate = Gate::new(self.sharers(task));
+    pub(super) fn steps(&self, desk: &Desk<'_>, out: &Place<'_>) -> Result<()> {
+        let gate = Gate::new(self.sharers(desk.task));
         let share = |number: usize| {
             let _alarm = Alarm(&gate);
-            let done = self.share(group, task, tiles, &held, out, Worker { number, gate: &gate });
+            let done = self.share(desk, out, Worker { number, gate: &gate });
             done.inspect_err(|_| gate.give_up())
         };
         std::thread::scope(|scope| {
@@ -66,25 +55,19 @@ impl<'r> Work<'r> {
     }
 
     /// What one worker does of a task.
-    fn share(
-        &self,
-        group: &Group,
-        task: &Task,
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
-        held: &Held<'_>,
-        out: &Place<'_>,
-        worker: Worker<'_>,
-    ) -> Result<()> {
+    fn share(&self, desk: &Desk<'_>, out: &Place<'_>, worker: Worker<'_>) -> Result<()> {
+        let Desk { group, task, held, .. } = *desk;
         let own = held.own.as_ref().expect("a recurrence holds its steps");
         let (mut members, mut target) =
             (self.ready_members(group, held), self.ready(group, group.target, held, own));
         let mut bands = Bands::new(&self.division.stages, group, task);
+        let step = step_work(task);
         while let Some(band) = bands.advance() {
             self.control.check()?;
             for (at, region) in band.members().enumerate() {
                 let Some(region) = region else { continue };
                 if let Some(part) = worker.part(region) {
-                    self.member(&group.members[at], &part, tiles, (held, at), members[at].as_mut())?;
+                    self.member(desk, at, &part, members[at].as_mut())?;
                 }
                 if !worker.gate.wait() {
                     return Ok(());
@@ -100,6 +83,9 @@ impl<'r> Work<'r> {
                 return Ok(());
             }
             self.told(&band.target, task, worker)?;
+            if worker.number == 0 {
+                self.meter.add(step);
+            }
         }
         Ok(())
     }
@@ -113,6 +99,12 @@ impl<'r> Work<'r> {
         worker.gate.wait();
         Ok(())
     }
+}
+
+/// What one step of a task counts as.
+fn step_work(task: &Task) -> u64 {
+    let Some((steps, _)) = &task.steps else { return 0 };
+    (volume(&steps.hull()) / steps.range.len().unwrap_or(1).max(1) as u128) as u64
 }
 
 impl Worker<'_> {

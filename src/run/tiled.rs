@@ -9,29 +9,30 @@
 use super::inputs;
 use super::job::{Backend, Control, Job, Limits, Planned, World};
 use super::kept::cut;
-use super::kernels::{Kernel, Kernels};
+use super::kernels::{Codes, Kernel, Kernels};
 use super::ledger::Ledger;
-use super::memory::{Buffer, Memory, Place};
+use super::memory::{Memory, Place};
+use super::meter::{Meter, Told};
 use super::reading::Reading;
 use super::schedule;
+use super::sets::Written;
 use super::vars::Vars;
 use super::work::{Spare, Stepped, Work};
 use crate::access::footprint::Region;
 use crate::compile::Program;
-use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::diagnostic::{Code, Diagnostic, Result};
+
 use crate::graph::body::TensorId;
 use crate::graph::view::View;
-use crate::graph::{Set, Tensor, TensorKind};
+use crate::graph::{Tensor, TensorKind};
 use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
-use crate::interp::{Target, follow};
 use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::inline::{inline_sparse, reads_sparsely};
-use crate::plan::readers::{Division, each};
+use crate::plan::readers::Division;
 use crate::plan::stages::{Stages, stages};
-use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -41,13 +42,13 @@ pub struct Tiled {
 }
 
 pub(super) struct Common {
-    program: Arc<Program>,
-    stages: Arc<Stages>,
+    pub(super) program: Arc<Program>,
+    pub(super) stages: Arc<Stages>,
     pub(super) kernels: Kernels,
     /// The same with reads apart that move differently, where that makes a difference, by the tensor that is read.
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
-    /// What `set` items and the host wrote, by generation of the world and number of the last write.
-    vars: Mutex<Option<(u64, u64, Arc<Vars>)>>,
+    /// What `set` items and the host wrote.
+    pub(super) written: Written,
     /// Memory of workers, kept from run to run.
     pub(super) spare: Spare,
 }
@@ -59,17 +60,18 @@ pub(super) struct Variant {
 }
 
 impl Tiled {
-    /// An engine that compiles `program`, with vectors of at most that width.
-    pub fn new(program: Arc<Program>, vectors: Vectors) -> Result<Tiled> {
+    /// An engine that compiles `program`, with vectors of at most that width; code that is in `codes` is taken from
+    /// there.
+    pub fn new(program: Arc<Program>, vectors: Vectors, codes: Option<Arc<Codes>>) -> Result<Tiled> {
         let stages = stages(&program.graph, &program.accesses)
             .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
-        let kernels = Kernels::new(vectors);
+        let kernels = Kernels::new(vectors, codes);
         let common = Common {
             program,
             stages: Arc::new(stages),
             kernels,
             apart: Mutex::default(),
-            vars: Mutex::default(),
+            written: Written::default(),
             spare: Spare::default(),
         };
         Ok(Tiled { shared: Arc::new(common) })
@@ -175,7 +177,7 @@ impl Common {
     fn apart(&self, target: TensorId) -> Option<Arc<Variant>> {
         let make = || {
             let stages = Arc::new(set_apart(&self.stages, target)?);
-            Some(Arc::new(Variant { stages, kernels: Kernels::new(self.kernels.vectors()) }))
+            Some(Arc::new(Variant { stages, kernels: self.kernels.again() }))
         };
         self.apart.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_insert_with(make).clone()
     }
@@ -192,8 +194,10 @@ impl Common {
         Ok(if split.is_far_less(&plain, limits) { split } else { plain })
     }
 
-    /// A view that only cuts is a box of its tensor; any other becomes a stage of its own.
+    /// A view that only cuts is a box of its tensor; any other becomes a stage of its own. What is handed on is
+    /// row-major, so a last reshape changes nothing.
     fn asked(stages: &Arc<Stages>, view: &View) -> Asked {
+        let view = &view.unshaped();
         let data = match stages.tensor(view.base).kind {
             TensorKind::Input(_) | TensorKind::Var(_) => true,
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
@@ -206,91 +210,6 @@ impl Common {
         let wide = if data { None } else { widened(view, base) };
         let (stages, target) = stages.with_view(wide.as_ref().unwrap_or(view), base.span);
         Asked { stages: Arc::new(stages), target, region, apart: None }
-    }
-
-    /// What was written into variables, by the script and the host; what is known of it is only added to.
-    pub(super) fn vars(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Arc<Vars>> {
-        if self.program.graph.sets.is_empty() && world.writes.is_empty() {
-            return Ok(Arc::default());
-        }
-        let mut known = self.vars.lock().unwrap_or_else(PoisonError::into_inner);
-        let current = known.take().filter(|(generation, ..)| *generation == world.generation);
-        let (_, last, mut vars) = match current {
-            Some(current) => current,
-            None => (world.generation, 0, Arc::new(self.sets(world, control, limits)?)),
-        };
-        for write in world.writes.iter().filter(|write| write.number > last) {
-            self.write(Arc::make_mut(&mut vars), &write.target, &write.data.data, control)?;
-        }
-        let last = world.writes.last().map_or(last, |write| write.number);
-        *known = Some((world.generation, last, vars.clone()));
-        Ok(vars)
-    }
-
-    /// What the `set` items of the script write.
-    fn sets(&self, world: &World, control: &Control<'_>, limits: &Limits) -> Result<Vars> {
-        let mut vars = Vars::default();
-        for set in &self.program.graph.sets {
-            let mut buffer = Buffer::new(self.room_for(set, limits)?)?;
-            let (element, domain) = (set.target.element, set.target.domain().clone());
-            let region: Region = set.target.intervals();
-            let bytes = volume(&region) as usize * element.bytes() as usize;
-            let data = &mut buffer.bytes_mut()[..bytes];
-            if !data.is_empty() {
-                let (stages, target) =
-                    self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
-                let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
-                let division = asked.divide(&asked.region, limits)?;
-                let ledger = Ledger::new(asked.stages.graph.tensors.len());
-                let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
-                let (kernels, spare) = (&self.kernels, &self.spare);
-                let scene = Scene { kernels, spare, world, vars: seen, control, limits, ledger: &ledger };
-                scene.compute(&division, data, &|_| {})?;
-            }
-            self.write(&mut vars, &set.target, data, control)?;
-        }
-        Ok(vars)
-    }
-
-    /// Bytes that a `set` writes, which have to be there at once.
-    fn room_for(&self, set: &Set, limits: &Limits) -> Result<u128> {
-        let bytes = volume(&set.target.intervals()).saturating_mul(set.target.element.bytes().into());
-        match limits.memory {
-            Some(limit) if bytes > limit.into() => {
-                let name = quoted(&set.target.name);
-                let message = format!("this `set` of {name} writes {bytes} bytes, but the limit is {limit}");
-                Diagnostic::new(Code::E1005, message)
-                    .at(set.span, "")
-                    .help("write less, or raise `--memory`")
-                    .err()
-            }
-            Some(_) | None => Ok(bytes),
-        }
-    }
-
-    /// Writes elements through a view.
-    fn write(&self, vars: &mut Vars, target: &View, data: &[u8], control: &Control<'_>) -> Result<()> {
-        if let Some(region) = cut(target) {
-            return vars.write_box(&self.stages.graph, target.base, &region, data, control);
-        }
-        let region: Region = target.domain().dims().iter().map(|dim| dim.interval).collect();
-        let mut elements = data.chunks_exact(target.element.bytes() as usize);
-        let (mut failed, mut count) = (None, 0u64);
-        each(&region, |coords| {
-            count += 1;
-            if count.is_multiple_of(1 << 14) && failed.is_none() {
-                failed = control.check().err();
-            }
-            let (Some(element), true) = (elements.next(), failed.is_none()) else { return };
-            match follow(target, coords) {
-                Ok(Target::Base(base)) => {
-                    failed = vars.write(&self.stages.graph, target.base, &base, element).err();
-                }
-                Ok(Target::Value(_)) => {}
-                Err(why) => failed = Some(Box::new(Diagnostic::new(Code::E1009, why))),
-            }
-        });
-        failed.map_or(Ok(()), Err)
     }
 }
 
@@ -334,17 +253,18 @@ pub(super) struct Scene<'r> {
 }
 
 impl Scene<'_> {
-    /// Computes a request into memory that has room for exactly it.
+    /// Computes a request into memory that has room for exactly it; all of it counts as so many parts.
     pub(super) fn compute(
         &self,
         division: &Division,
         data: &mut [u8],
-        progress: &(dyn Fn(u64) + Sync),
+        parts: u64,
+        told: &Told<'_>,
     ) -> Result<()> {
         let last = division.groups.last().expect("a request has a group");
         let element = division.stages.tensor(last.target).element.bytes() as usize;
         let out = Place::dense(Memory::of_mut(data), &last.grid.region, element);
-        self.compute_into(division, &out, None, progress)
+        self.compute_into(division, &out, None, &Meter::new(division, parts, told))
     }
 
     /// Computes a request into a place, and tells of steps that are there.
@@ -353,7 +273,7 @@ impl Scene<'_> {
         division: &Division,
         out: &Place<'_>,
         stepped: Option<&Stepped<'_>>,
-        progress: &(dyn Fn(u64) + Sync),
+        meter: &Meter<'_>,
     ) -> Result<()> {
         let kernels = compiled(self.kernels, division)?;
         let Scene { spare, world, vars, control, ledger, .. } = self;
@@ -362,8 +282,7 @@ impl Scene<'_> {
         ledger.hold(bytes);
         kernels.values().for_each(|kernel| ledger.vectors(kernel.module.used(0).bits()));
         let threads = self.limits.threads.max(1);
-        let corners = &corners(division);
-        let kernels = &kernels;
+        let (corners, kernels) = (&corners(division), &kernels);
         let work = Work {
             division,
             kernels,
@@ -375,9 +294,10 @@ impl Scene<'_> {
             ledger,
             threads,
             corners,
+            meter,
             stepped,
         };
-        let done = schedule::run(&work, out, threads, progress);
+        let done = schedule::run(&work, out, threads);
         ledger.release(bytes);
         done
     }

@@ -13,9 +13,9 @@ use crate::graph::scalar::Scalar;
 use crate::graph::types::Element;
 use crate::graph::{Graph, TensorKind};
 use crate::index::Interval;
+use crate::index::walk::{each, try_each};
 use crate::io::store_scalar;
 use crate::plan::grid::{Grid, volume};
-use crate::plan::readers::each;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -50,7 +50,29 @@ pub fn element_bytes(element: Element, value: Scalar) -> Vec<u8> {
     bytes
 }
 
+/// Bytes of the tiles that writes of these boxes make, at the most.
+pub fn planned_bytes(graph: &Graph, written: &[(TensorId, Region)]) -> u64 {
+    let mut boxes: BTreeMap<TensorId, (u128, Region)> = BTreeMap::new();
+    for (var, region) in written {
+        let numbers = grid(region).numbers;
+        let (count, all) = boxes.entry(*var).or_insert_with(|| (0, numbers.clone()));
+        *count = count.saturating_add(volume(&numbers));
+        all.iter_mut().zip(&numbers).for_each(|(all, own)| *all = all.hull(*own));
+    }
+    let bytes = boxes.into_iter().map(|(var, (count, all))| {
+        let whole = whole(&vec![0; all.len()]);
+        let tile = (volume(&whole) * u128::from(graph.tensor(var).element.bytes())).next_multiple_of(8);
+        count.min(volume(&all)).saturating_mul(tile)
+    });
+    bytes.fold(0, u128::saturating_add).min(u64::MAX.into()) as u64
+}
+
 impl Vars {
+    /// Bytes of all tiles.
+    pub fn bytes(&self) -> u64 {
+        self.tiles.values().map(|tile| tile.len() as u64).sum()
+    }
+
     /// Brings a box of a variable to `to`.
     pub fn read(&self, graph: &Graph, var: TensorId, region: &[Interval], to: &Place<'_>) {
         let tensor = graph.tensor(var);
@@ -102,19 +124,13 @@ impl Vars {
     ) -> Result<()> {
         let bytes = graph.tensor(var).element.bytes() as usize;
         let from = Place::dense(Memory::of(data), region, bytes);
-        let mut failed = None;
-        each(&grid(region).numbers, |number| {
-            if failed.is_some() {
-                return;
-            }
+        try_each(&grid(region).numbers, |number| {
+            control.check()?;
             let held = whole(number);
-            let Some(both) = meet(&held, region) else { return };
-            let tile = control.check().and_then(|()| self.tile(graph, var, number));
-            match tile {
-                Ok(tile) => copy(&from, &Place::dense(tile.memory_mut(), &held, bytes), &both),
-                Err(why) => failed = Some(why),
-            }
-        });
-        failed.map_or(Ok(()), Err)
+            let Some(both) = meet(&held, region) else { return Ok(()) };
+            let tile = self.tile(graph, var, number)?;
+            copy(&from, &Place::dense(tile.memory_mut(), &held, bytes), &both);
+            Ok(())
+        })
     }
 }

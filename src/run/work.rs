@@ -5,6 +5,7 @@ use super::job::{Control, HostCall, World, call_host};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place, copy, expand, meet, walked as place_of_rows};
+use super::meter::Meter;
 use super::sparse::Listed;
 use super::stage::Ready;
 use super::vars::Vars;
@@ -17,7 +18,7 @@ use crate::io::Array;
 use crate::loops::lower::{BufferBox, BufferDim};
 use crate::plan::bands::{Band, Bands, Slot, Task, task};
 use crate::plan::grid::volume;
-use crate::plan::group::{Group, Member, Role};
+use crate::plan::group::{Group, Role};
 use crate::plan::peak::held_bytes;
 use crate::plan::readers::Division;
 use crate::plan::reuse::buffers;
@@ -47,6 +48,8 @@ pub struct Work<'r> {
     pub threads: usize,
     /// Where inputs in formats lie.
     pub corners: &'r BTreeMap<TensorId, Region>,
+    /// Told what is done.
+    pub meter: &'r Meter<'r>,
     /// Told when a step of a recurrence is in the result, before a later one is.
     pub stepped: Option<&'r Stepped<'r>>,
 }
@@ -115,6 +118,12 @@ impl Spare {
         self.scratches.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> u64 {
+        let scratches = self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
+        scratches.iter().flat_map(|scratch| &scratch.buffers).map(|buffer| buffer.len() as u64).sum()
+    }
+
     /// Keeps the memory of a worker that is done.
     pub fn give(&self, mut scratch: Scratch) {
         scratch.trim();
@@ -127,6 +136,17 @@ impl Spare {
 
 /// Workers whose memory is kept.
 const MOST_WORKERS: usize = 16;
+
+/// The tiles that a task reads, by the group that made them.
+pub type Sources = BTreeMap<usize, Vec<Arc<Tile>>>;
+
+/// A task that is being done: whose, what it reads, and where that lies.
+pub(super) struct Desk<'d> {
+    pub(super) group: &'d Group,
+    pub(super) task: &'d Task,
+    pub(super) tiles: &'d Sources,
+    pub(super) held: &'d Held<'d>,
+}
 
 /// Where the members of a task lie.
 pub(super) struct Held<'m> {
@@ -163,7 +183,7 @@ impl<'r> Work<'r> {
         &self,
         group: usize,
         number: &[i64],
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        tiles: &Sources,
         scratch: &mut Scratch,
         out: &Place<'_>,
     ) -> Result<()> {
@@ -172,35 +192,43 @@ impl<'r> Work<'r> {
         let task = task(&self.division.stages, listed, &self.division.boxes, tile);
         let bytes = held_bytes(self.division, listed, &task);
         self.ledger.hold(bytes);
-        let host = self.division.stages.hosts.contains_key(&listed.target);
-        let done = match &task.steps {
-            _ if host => self.host_task(listed, number, &task, tiles, scratch, out),
-            Some(_) => self.steps(listed, &task, tiles, scratch, out),
-            None => self.bands(listed, &task, tiles, scratch, out),
-        };
+        let done = self.on_memory(listed, &task, tiles, scratch, |desk| match &task.steps {
+            _ if self.division.stages.hosts.contains_key(&listed.target) => self.host_task(desk, number, out),
+            Some(_) => self.steps(desk, out),
+            None => self.bands(desk, out),
+        });
         self.ledger.release(bytes);
         done
     }
 
-    fn bands(
+    /// Does a task with memory for everything that it reads.
+    fn on_memory(
         &self,
         group: &Group,
         task: &Task,
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
+        tiles: &Sources,
         scratch: &mut Scratch,
-        out: &Place<'_>,
+        job: impl FnOnce(&Desk<'_>) -> Result<()>,
     ) -> Result<()> {
         let nothing = Buffer::new(16)?;
-        let listed = self.listed(group, task, tiles);
+        // Steps and host functions read formats as if they were dense.
+        let walks = task.steps.is_none() && !self.division.stages.hosts.contains_key(&group.target);
+        let listed = if walks { self.listed(group, task, tiles) } else { Vec::new() };
         let held = self.held(group, task, tiles, &listed, scratch, nothing.memory())?;
+        job(&Desk { group, task, tiles, held: &held })
+    }
+
+    fn bands(&self, desk: &Desk<'_>, out: &Place<'_>) -> Result<()> {
+        let Desk { group, task, held, .. } = *desk;
         let (mut members, mut target) =
-            (self.ready_members(group, &held), self.ready(group, group.target, &held, out));
+            (self.ready_members(group, held), self.ready(group, group.target, held, out));
         let mut bands = Bands::new(&self.division.stages, group, task);
         while let Some(band) = bands.advance() {
             self.control.check()?;
-            self.members(group, band, tiles, &held, &mut members)?;
+            self.members(desk, band, &mut members)?;
             self.stage(&mut target, &band.target)?;
         }
+        self.meter.add(volume(&task.tile) as u64);
         Ok(())
     }
 
@@ -209,7 +237,7 @@ impl<'r> Work<'r> {
         &self,
         group: &Group,
         task: &Task,
-        tiles: &'m BTreeMap<usize, Vec<Arc<Tile>>>,
+        tiles: &'m Sources,
         listed: &'m [Option<Listed<'m>>],
         scratch: &'m mut Scratch,
         nothing: Memory<'m>,
@@ -272,17 +300,10 @@ impl<'r> Work<'r> {
     }
 
     /// Brings members up to what a band needs.
-    fn members(
-        &self,
-        group: &Group,
-        band: &Band,
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
-        held: &Held<'_>,
-        ready: &mut [Option<Ready<'_>>],
-    ) -> Result<()> {
+    fn members(&self, desk: &Desk<'_>, band: &Band, ready: &mut [Option<Ready<'_>>]) -> Result<()> {
         for (at, region) in band.members().enumerate() {
             if let Some(region) = region {
-                self.member(&group.members[at], region, tiles, (held, at), ready[at].as_mut())?;
+                self.member(desk, at, region, ready[at].as_mut())?;
             }
         }
         Ok(())
@@ -291,12 +312,13 @@ impl<'r> Work<'r> {
     /// Makes a box of a member.
     pub(super) fn member(
         &self,
-        member: &Member,
+        desk: &Desk<'_>,
+        at: usize,
         region: &Region,
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
-        (held, at): (&Held<'_>, usize),
         ready: Option<&mut Ready<'_>>,
     ) -> Result<()> {
+        let Desk { group, tiles, held, .. } = *desk;
+        let member = &group.members[at];
         let Some(place) = &held.places[at] else { return Ok(()) };
         match member.role {
             Role::Resident => {}
@@ -312,23 +334,14 @@ impl<'r> Work<'r> {
     }
 
     /// Calls a host function for one window.
-    fn host_task(
-        &self,
-        group: &Group,
-        number: &[i64],
-        task: &Task,
-        tiles: &BTreeMap<usize, Vec<Arc<Tile>>>,
-        scratch: &mut Scratch,
-        out: &Place<'_>,
-    ) -> Result<()> {
+    fn host_task(&self, desk: &Desk<'_>, number: &[i64], out: &Place<'_>) -> Result<()> {
+        let Desk { group, task, held, .. } = *desk;
         let stages = &self.division.stages;
         let (host, tile) = (&stages.hosts[&group.target], &task.tile);
-        let nothing = Buffer::new(16)?;
-        let held = self.held(group, task, tiles, &[], scratch, nothing.memory())?;
-        let mut ready = self.ready_members(group, &held);
+        let mut ready = self.ready_members(group, held);
         let mut bands = Bands::new(stages, group, task);
         while let Some(band) = bands.advance() {
-            self.members(group, band, tiles, &held, &mut ready)?;
+            self.members(desk, band, &mut ready)?;
         }
         let takes = host.takes.iter().map(|take| {
             let tensor = stages.tensor(*take);
@@ -358,6 +371,7 @@ impl<'r> Work<'r> {
         let array = call_host(&*self.world.hosts[&host.function], &called)?;
         self.ledger.computed(group.target, volume(tile));
         copy(&Place::dense(Memory::of(&array.data), tile, out.bytes), out, tile);
+        self.meter.add(volume(tile) as u64);
         Ok(())
     }
 }

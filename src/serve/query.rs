@@ -147,7 +147,7 @@ mod tests {
     fn domain() -> Domain {
         let dim = |label: &str, interval| Dim::explicit(interval).labelled(label);
         Domain::new(vec![
-            dim("t", Interval::new(5, 9).unwrap()),
+            dim("t", Interval::new(5, 10).unwrap()),
             dim("c", Interval::new(0, 3).unwrap()),
             dim("y", Interval::all()),
             dim("", Interval::all()),
@@ -167,7 +167,7 @@ mod tests {
         check("dims=y,3&at=t:8", cut(None, Some(2), 3, &[(0, 8), (1, 0)]));
         check("dims=c,y,3", cut(Some(1), Some(2), 3, &[(0, 5)]));
         check("dims=t&at=3:-7", cut(None, None, 0, &[(1, 0), (2, 0), (3, -7)]));
-        check("at=t:9", None);
+        check("at=t:10", None);
         check("at=t", None);
         check("at=z:1", None);
         check("dims=y,y", None);

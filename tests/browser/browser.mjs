@@ -115,8 +115,10 @@ class Page {
 
   async close() {
     await Promise.race([this.pipe.send("Browser.close").catch(() => {}), new Promise((go) => setTimeout(go, 3000))]);
+    const gone = new Promise((go) => this.child.once("exit", go));
     this.child.kill("SIGKILL");
-    await new Promise((go) => setTimeout(go, 100));
-    rmSync(this.profile, { recursive: true, force: true, maxRetries: 5 });
+    await Promise.race([gone, new Promise((go) => setTimeout(go, 3000))]);
+    // Helpers of the browser may write for a moment longer; what is left is in the system's temporary folder.
+    try { rmSync(this.profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }); } catch { /* left there */ }
   }
 }

@@ -72,15 +72,6 @@ fn plans_and_traces_are_stages_of_a_read() {
 }
 
 #[test]
-fn commands_that_come_later_say_so() {
-    let folder = Folder::new();
-    for command in ["repl"] {
-        let ran = folder.itp(&[command, "a.itp", "--port", "1"]);
-        ran.ends(1).tells(&format!("error[E0903]: `itp {command}` is not there yet"));
-    }
-}
-
-#[test]
 fn graph_prints_dot_and_writes_pictures() {
     let folder = Folder::with("blur.itp", BLUR);
     assert_snapshot!(folder.itp(&["graph", "blur.itp"]).transcript());
@@ -133,11 +124,15 @@ fn new_never_overwrites() {
 fn kernels_are_shown_after_each_pass() {
     let folder = Folder::new();
     folder.write("a.itp", "tensor a: f32[y: inf, x: inf] = x / 2 + y\n");
-    for pass in ["lower", "simplify", "split", "jam", "unswitch", "narrow", "order", "sweep"] {
+    for pass in
+        ["lower", "simplify", "split", "jam", "unroll", "dense", "unswitch", "narrow", "order", "sweep"]
+    {
         folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", pass]).ends(0).prints("kernel a(");
     }
     let unknown = folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", "inline"]);
-    unknown.ends(2).tells("possible values: lower, simplify, split, jam, unswitch, narrow, order, sweep");
+    unknown
+        .ends(2)
+        .tells("possible values: lower, simplify, split, jam, unroll, dense, unswitch, narrow, order, sweep");
     let other = folder.itp(&["emit", "a.itp", "--stage", "graph", "--after", "lower"]);
     other.ends(2).tells("--after cannot be used with '--stage graph', which has no passes");
 }

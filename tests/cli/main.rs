@@ -14,8 +14,11 @@ mod lsp;
 mod modules;
 #[cfg(feature = "zarr")]
 mod python;
+mod repl;
 mod runs;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "zarr")]
 mod stream;
+#[cfg(all(unix, feature = "repl"))]
+mod terminal;

@@ -257,6 +257,58 @@ fn names_that_the_script_does_not_have_end_with_1() {
 }
 
 #[test]
+fn statistics_can_be_printed() {
+    let folder = Folder::with("kinds.itp", KINDS);
+    let run = ["run", "kinds.itp", "-q", "--read", "bytes[0, 0:3]", "--out", "x.csv", "--stats-json", "-"];
+    assert_eq!(json(&folder.itp(&run).ends(0).stdout)["elements"], 3);
+    assert_eq!(folder.files(), ["kinds.itp", "x.csv"]);
+}
+
+#[test]
+fn files_that_cannot_be_written_are_told_before_the_run() {
+    let folder = Folder::with("kinds.itp", KINDS);
+    for option in ["--stats-json", "--trace"] {
+        let ran = folder.itp(&["run", "kinds.itp", option, "no/s.json"]);
+        ran.ends(1).tells("cannot write `no/s.json`").tells("make its folder first");
+    }
+    assert_eq!(folder.files(), ["kinds.itp"], "nothing ran");
+}
+
+#[test]
+fn options_that_cannot_be_meant_are_refused() {
+    let folder = Folder::with("kinds.itp", KINDS);
+    let run = |args: &[&str]| folder.itp(&[&["run", "kinds.itp"], args].concat());
+    run(&["--set", "gain=1", "--set", "gain=2"]).ends(2).tells("--set gives 'gain' a value twice");
+    run(&["--bind", "a=x.npy", "--bind", "a=y.npy"]).ends(2).tells("--bind gives 'a' a value twice");
+    run(&["--tile", "99999999999,1"]).ends(2).tells("a size of a tile is 4294967295 at the most");
+    run(&["--memory", "99999999999999999999"]).ends(2).tells("more than 18446744073709551615 bytes");
+    assert_eq!(folder.files(), ["kinds.itp"], "nothing ran");
+}
+
+#[test]
+fn tensors_that_a_parameter_switches_off_are_not_dead() {
+    let script = "
+param on = true
+tensor b: u8[x: inf] = 1
+tensor c: u8[x: inf] = 2
+tensor dead: u8[x: inf] = c[x]
+tensor a: u8[x: inf] = if on then b[x] else c[x]
+output \"a.csv\" = a[0:2]
+";
+    let folder = Folder::with("a.itp", script);
+    for args in [&["run", "a.itp"][..], &["run", "a.itp", "--set", "on=false"]] {
+        let ran = folder.itp(args);
+        ran.ends(0).tells("no output needs `dead`");
+        assert!(
+            !ran.stderr.contains("no output needs `b`") && !ran.stderr.contains("needs `c`"),
+            "{}",
+            ran.stderr
+        );
+    }
+    assert_eq!(folder.read("a.csv"), "2\n2\n");
+}
+
+#[test]
 fn trees_show_the_levels_of_a_slice() {
     let script = "tensor a: i32[y: 4, x: 9] format dense(sparse_list(element(0))) = if (x + y) % 4 == 1 then x - y else 0
         tensor m: bool[y: 4, x: 9] format dense(run_list(pattern)) = x > y

@@ -47,6 +47,9 @@ fn array(element: Element, (shape, values): (Vec<i64>, Vec<f64>)) -> Array {
     Array { element, shape, data: data.collect() }
 }
 
+/// A shape and its elements.
+type Dense = (Vec<i64>, Vec<f64>);
+
 /// A script, its data, and what it gives.
 struct Run<'r> {
     script: String,
@@ -55,7 +58,7 @@ struct Run<'r> {
 
 impl Run<'_> {
     /// Reads whole tensors, on tiles of a size that differs from script to script.
-    fn check(&self, expected: &[(&str, Element, (Vec<i64>, Vec<f64>))]) -> Result<(), String> {
+    fn check(&self, expected: &[(&str, Element, Dense)]) -> Result<(), String> {
         let tile = [[1, 3], [2, 2], [64, 64]][self.script.len() % 3];
         let built = Engine::builder().threads(2).tile(tile).store(0).compile(&self.script);
         let mut engine = built.map_err(|error| error.to_string())?;

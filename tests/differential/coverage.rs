@@ -41,8 +41,9 @@ const FUNCTIONS: [&str; 22] = [
 ];
 const REDUCTIONS: [&str; 9] = ["sum", "product", "min", "max", "mean", "any", "all", "argmin", "argmax"];
 pub(crate) const BLENDS: [&str; 8] = ["sum", "product", "min", "max", "first", "last", "mean", "custom"];
-const WINDOWS: [&str; 22] = [
+const WINDOWS: [&str; 23] = [
     "overlap",
+    "crowded",
     "gap",
     "exact",
     "offset",

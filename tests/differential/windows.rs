@@ -21,6 +21,9 @@ const LOCALS: [&str; 3] = ["i", "j", "k"];
 impl Gen {
     pub(crate) fn windowed(&mut self) {
         self.hit("tensor windowed");
+        if self.rng.chance(15) {
+            return self.crowded();
+        }
         let element = self.element();
         let rank = self.rng.pick(&[1, 1, 2, 2, 2, 3]);
         self.hit(format!("window {rank} dims"));
@@ -46,6 +49,32 @@ impl Gen {
         let overlaps: i64 = along.iter().map(|a| (a.size + a.stride - 1) / a.stride).product();
         self.work *= overlaps.max(1) as u64;
         self.finish(element, dims, clauses, body);
+    }
+
+    /// Floats that three windows or more add to: another order gives other bits.
+    fn crowded(&mut self) {
+        self.hit("window crowded");
+        let element = self.rng.pick(&[Element::F32, Element::F32, Element::F64]);
+        let rank = self.rng.pick(&[1, 1, 2]);
+        let labels = self.labels(rank);
+        let dims: Vec<Dim> = labels.iter().map(|label| Dim::endless(label)).collect();
+        let along: Vec<Along> = labels.iter().map(|_| self.crowd()).collect();
+        let mut clauses = vec![self.window_clause(&along)];
+        clauses.extend(self.rng.chance(50).then(|| "blend sum".to_owned()));
+        let (ty, part) = (Ty::Strong(element), self.rng.within(3, 99));
+        let body = self.window_body(element, &dims, &along, Vec::new());
+        let number = format!("rand(index({}), {}, {part})", labels[0], LOCALS[0]);
+        let body = Node::new(ty, format!("(if # > 0 then {number} else {number} / 7)"), vec![body]);
+        let overlaps: i64 = along.iter().map(|a| a.size / a.stride).product();
+        self.work *= overlaps.max(1) as u64;
+        self.finish(element, dims, clauses, body);
+    }
+
+    /// Windows of which at least three cover every element.
+    fn crowd(&mut self) -> Along {
+        let stride = self.rng.within(1, 2);
+        let size = stride * self.rng.within(3, 5) + self.rng.within(0, 1);
+        Along { size, stride, offset: self.rng.within(-3, 3), numbers: None }
     }
 
     /// A dimension and windows that leave no element to a window that sticks out.

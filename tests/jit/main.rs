@@ -11,6 +11,7 @@ mod operators;
 
 mod random;
 mod scan;
+mod turned;
 
 use buffers::{Guarded, Side};
 use itp::jit::{JitOptions, Module, Vectors, compile};

@@ -7,7 +7,7 @@
 
 use crate::graph::Graph;
 use crate::graph::body::{Body, NodeId, Op, ReduceFn};
-use crate::graph::evaluate::identity;
+use crate::graph::fold::identity;
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
 

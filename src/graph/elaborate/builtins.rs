@@ -157,6 +157,15 @@ impl Builtin {
     }
 }
 
+/// What a call of a built-in name looks like.
+pub(in crate::graph) fn builtin_call(name: &str) -> String {
+    match builtin(name) {
+        Some(builtin) => format!("{name}({})", builtin.usage()),
+        None if is_reduction(name) => format!("{name}(i in a..b) e"),
+        None => format!("{name}(x)"),
+    }
+}
+
 impl Elaborator<'_, '_> {
     /// A call of a built-in function, if `name` is one.
     pub(super) fn builtin(&mut self, name: &Ident, args: &[ExprId], span: Span) -> Option<Result<NodeId>> {

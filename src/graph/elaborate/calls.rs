@@ -8,7 +8,7 @@ use crate::diagnostic::{Call, Code, Diagnostic, Result, quoted};
 use crate::graph::body::NodeId;
 use crate::graph::modules::Symbol;
 use crate::graph::names::undeclared;
-use crate::graph::scalar::UnaryFn;
+use crate::graph::scalar::{BinaryFn, UnaryFn};
 use crate::graph::types::{Element, Ty};
 use crate::graph::view::View;
 use crate::source::Span;
@@ -123,8 +123,30 @@ impl Elaborator<'_, '_> {
 
     fn convert(&mut self, node: NodeId, to: Element, span: Span) -> NodeId {
         let ty = Ty::Strong(to.computed());
-        let node = if self.body.ty(node) == ty { node } else { self.body.cast(node, ty, span) };
+        let node = match self.body.ty(node) {
+            own if own == ty => node,
+            Ty::Strong(Element::F64) if to == Element::F16 => self.rounded_to_odd(node, span),
+            _ => self.body.cast(node, ty, span),
+        };
         if to == Element::F16 { self.body.unary(UnaryFn::RoundF16, node, ty, span) } else { node }
+    }
+
+    /// An f64 as an f32 that rounds to the f16 next to the f64: what lies between two floats goes to the odd one of
+    /// them, so that it is never taken for a tie, and the first rounding leaves no trace.
+    fn rounded_to_odd(&mut self, wide: NodeId, span: Span) -> NodeId {
+        let [float, double, word, truth] =
+            [Element::F32, Element::F64, Element::U32, Element::Bool].map(Ty::Strong);
+        let body = &mut self.body;
+        let near = body.cast(wide, float, span);
+        let back = body.cast(near, double, span);
+        let sizes = [back, wide].map(|value| body.unary(UnaryFn::Abs, value, double, span));
+        let beyond = body.binary(BinaryFn::Gt, sizes[0], sizes[1], truth, span);
+        let inexact = body.binary(BinaryFn::Ne, back, wide, truth, span);
+        let [beyond, inexact] = [beyond, inexact].map(|value| body.cast(value, word, span));
+        let bits = body.unary(UnaryFn::Bits, near, word, span);
+        let cut = body.binary(BinaryFn::Sub, bits, beyond, word, span);
+        let odd = body.binary(BinaryFn::Or, cut, inexact, word, span);
+        body.unary(UnaryFn::FloatBits, odd, float, span)
     }
 
     fn call_function(&mut self, symbol: Symbol, name: &Ident, args: &[ExprId]) -> Result<Value> {

@@ -51,13 +51,28 @@ impl Elaborator<'_, '_> {
                 let coords = self.element_only(&table.name, &table.shape, indices, span)?;
                 self.read_table(&table, &coords, span).map(Value::Node)
             }
-            Value::Node(node) => Diagnostic::new(
-                Code::E0207,
-                format!("{} is a number and cannot be indexed", quoted(&self.text(object))),
-            )
-            .at(self.span(object), self.a(node))
-            .help("index a tensor, a view, a `take` or a table")
-            .err(),
+            Value::Node(node) => self.not_indexed(object, node).err(),
+        }
+    }
+
+    fn not_indexed(&self, object: ExprId, node: NodeId) -> Diagnostic {
+        let name = self.text(object);
+        let quoted = quoted(&name);
+        let hidden = self.checker.modules.lookup(self.frame().id, &name).and_then(|symbol| {
+            let id = self.checker.tensor_ids.get(&symbol)?.as_ref().ok()?;
+            Some(self.checker.tensors[id.index()].span)
+        });
+        match hidden {
+            Some(span) => {
+                let message = format!("{quoted} is a coordinate here, which hides the tensor {quoted}");
+                Diagnostic::new(Code::E0207, message)
+                    .at(self.span(object), self.a(node))
+                    .with(span, "this tensor is hidden")
+                    .help(format!("give the dimension or the tensor another name than {quoted}"))
+            }
+            None => Diagnostic::new(Code::E0207, format!("{quoted} is a number and cannot be indexed"))
+                .at(self.span(object), self.a(node))
+                .help("index a tensor, a view, a `take` or a table"),
         }
     }
 

@@ -10,7 +10,7 @@
 use crate::graph::scalar::BinaryFn;
 use crate::graph::scalar::UnaryFn;
 use crate::graph::types::Element;
-use crate::loops::ir::{Kernel, Op, ValueId};
+use crate::loops::ir::{Block, For, Kernel, Op, Statement, ValueId};
 use std::collections::HashMap;
 
 /// What a value is along the row.
@@ -28,21 +28,92 @@ pub(in crate::jit) enum Motion {
 pub(in crate::jit) struct Motions<'k> {
     kernel: &'k Kernel,
     known: HashMap<ValueId, Motion>,
+    /// Of the values in lanes, those that are 64-bit integers which grow by a number times a value that is still.
+    paces: HashMap<ValueId, Pace>,
+}
+
+/// How a value grows from step to step, where only the run will tell how much: by `times` times `by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(in crate::jit) struct Pace {
+    pub(in crate::jit) by: ValueId,
+    pub(in crate::jit) times: i64,
 }
 
 impl<'k> Motions<'k> {
-    /// Those of the row with this variable; `placed` are the values of its body, in order.
-    pub(in crate::jit) fn new(
-        kernel: &'k Kernel,
-        var: ValueId,
-        placed: impl Iterator<Item = ValueId>,
-    ) -> Self {
-        let mut motions = Motions { kernel, known: HashMap::from([(var, Motion::Moves(1))]) };
-        for id in placed {
-            let motion = motions.motion(id);
-            motions.known.insert(id, motion);
-        }
+    /// Those of a row, or of a loop inside one, along its variable.
+    pub(in crate::jit) fn new(kernel: &'k Kernel, looped: &For) -> Self {
+        let known = HashMap::from([(looped.var, Motion::Moves(1))]);
+        let mut motions = Motions { kernel, known, paces: HashMap::new() };
+        motions.block(&looped.body);
         motions
+    }
+
+    fn block(&mut self, block: &Block) {
+        for statement in &block.statements {
+            match statement {
+                Statement::Let(id) => self.placed(*id),
+                Statement::Store(..) => {}
+                Statement::For(inner) => {
+                    let lanes = inner.carried.iter().flat_map(|carry| [carry.carried, carry.result]);
+                    self.known.extend(lanes.map(|id| (id, Motion::Lanes)));
+                    self.block(&inner.body);
+                }
+                Statement::If(choice) => {
+                    self.known.extend(choice.results.iter().map(|(id, _, _)| (*id, Motion::Lanes)));
+                    self.block(&choice.then);
+                    self.block(&choice.otherwise);
+                }
+            }
+        }
+    }
+
+    fn placed(&mut self, id: ValueId) {
+        let motion = self.motion(id);
+        self.known.insert(id, motion);
+        if let Some(pace) = self.pace(id).filter(|_| motion == Motion::Lanes) {
+            self.paces.insert(id, pace);
+        }
+    }
+
+    /// How a value in lanes grows, if it does so evenly.
+    pub(in crate::jit) fn pace_of(&self, id: ValueId) -> Option<Pace> {
+        self.paces.get(&id).copied()
+    }
+
+    /// Whether one number at the start of the row says what a value is in all its steps.
+    pub(in crate::jit) fn is_even(&self, id: ValueId) -> bool {
+        self.of(id) != Motion::Lanes || self.paces.contains_key(&id)
+    }
+
+    fn pace(&self, id: ValueId) -> Option<Pace> {
+        let value = self.kernel.value(id);
+        if value.element != Element::I64 {
+            return None;
+        }
+        let still = |id: ValueId| self.of(id) == Motion::Still;
+        match value.op {
+            Op::Binary(BinaryFn::Add, a, b) if still(b) => self.pace_of(a),
+            Op::Binary(BinaryFn::Add, a, b) if still(a) => self.pace_of(b),
+            Op::Binary(BinaryFn::Sub, a, b) if still(b) => self.pace_of(a),
+            Op::Binary(BinaryFn::Add, a, b) => {
+                let (a, b) = (self.pace_of(a)?, self.pace_of(b)?);
+                (a.by == b.by).then_some(Pace { by: a.by, times: a.times.wrapping_add(b.times) })
+            }
+            Op::Binary(BinaryFn::Mul, a, b) => match (self.of(a), self.of(b)) {
+                (Motion::Moves(times), Motion::Still) => Some(Pace { by: b, times }),
+                (Motion::Still, Motion::Moves(times)) => Some(Pace { by: a, times }),
+                (Motion::Lanes, Motion::Still) => self.faster(a, b),
+                (Motion::Still, Motion::Lanes) => self.faster(b, a),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The pace of `a` times a constant.
+    fn faster(&self, a: ValueId, by: ValueId) -> Option<Pace> {
+        let (pace, by) = (self.pace_of(a)?, self.constant(by)?);
+        Some(Pace { times: pace.times.wrapping_mul(by), ..pace })
     }
 
     pub(in crate::jit) fn of(&self, id: ValueId) -> Motion {

@@ -15,8 +15,12 @@ pub(super) const TAIL: u8 = 7;
 pub(super) const BACKWARDS: usize = 0;
 pub(super) const EVEN: usize = 1;
 pub(super) const EVEN_REST: usize = 2;
+/// The place for the number of the last step that is left.
+pub(super) const LAST_STEP: usize = 3;
+/// The place for the steps that a loop inside the row has left.
+pub(super) const STEPS_LEFT: usize = 4;
 /// The first place that a pass may use.
-pub(super) const FIRST_PLACE: usize = 3;
+pub(super) const FIRST_PLACE: usize = 5;
 const VECTORS: u8 = 32;
 const NEVER: usize = usize::MAX;
 
@@ -42,16 +46,19 @@ pub(super) struct Allocator<'p> {
     pub(super) program: &'p Program,
     pub(super) bits: Bits,
     pub(super) pass: Pass,
-    fixed: &'p Fixed,
+    pub(super) fixed: &'p Fixed,
     pub(super) bytes: &'p mut Bytes,
     /// The uses of each register that are still to come, the next one last.
     uses: Vec<Vec<usize>>,
-    places: Vec<Option<u8>>,
+    pub(super) places: Vec<Option<u8>>,
     saved: Vec<Option<usize>>,
-    vectors: [Option<Reg>; VECTORS as usize],
-    masks: [Option<Reg>; 8],
+    pub(super) vectors: [Option<Reg>; VECTORS as usize],
+    pub(super) masks: [Option<Reg>; 8],
     /// Registers that the instruction under construction uses.
     pub(super) locked: Vec<(Class, u8)>,
+    /// Registers of what the loop under way carries, and where its code starts.
+    pub(super) pinned: Vec<(Class, u8)>,
+    pub(super) start: usize,
     stack: usize,
 }
 
@@ -74,6 +81,8 @@ pub(super) fn emit(program: &Program, bits: Bits, pass: Pass, fixed: &Fixed, byt
         vectors: [None; VECTORS as usize],
         masks: [None; 8],
         locked: Vec::new(),
+        pinned: Vec::new(),
+        start: 0,
         stack: FIRST_PLACE,
     };
     for (reg, place) in &fixed.vectors {
@@ -109,7 +118,7 @@ pub(super) fn in_pool(offset: i32) -> Memory {
     Memory { base: Base::Pool, index: None, offset }
 }
 
-fn in_frame(slot: usize) -> Memory {
+pub(super) fn in_frame(slot: usize) -> Memory {
     Memory::at(RDI, 8 * slot as i32)
 }
 
@@ -155,12 +164,15 @@ impl Allocator<'_> {
                 let operands = Operands { imm: inst.imm, ..plain(a, 0, Rm::Register(dst)) };
                 self.bytes.vector(inst.encoding, self.bits, &operands);
             }
+            Shape::Begin(number) => self.begin(at, inst, number),
+            Shape::End(number) => self.end(at, inst, number),
             Shape::Fma => self.fma(at, inst),
             Shape::Divide => self.divide(at, inst),
             Shape::LowWords => self.low_words(at, inst),
             Shape::Permute2 => self.permute2(at, inst),
             Shape::Store(address, part) => self.store(at, inst, address, part),
             Shape::Gather(address, part) => self.gather(at, inst, address, part),
+            Shape::AtLane { address, pace, lane } => self.at_lane(at, inst, address, (pace, lane)),
             Shape::Splat { slot, step } => {
                 self.bytes.multiply(R11, RAX, step as i32);
                 self.bytes.add_memory(R11, in_frame(slot));
@@ -329,8 +341,16 @@ impl Allocator<'_> {
     /// The same without an index.
     pub(super) fn moved(&mut self, address: Address) -> Memory {
         self.bytes.multiply(R11, RAX, address.step as i32);
-        self.bytes.add_memory(R11, in_frame(address.slot));
+        self.add_slot(address.slot);
         Memory::at(R11, address.offset)
+    }
+
+    /// Adds what a slot holds to r11.
+    pub(super) fn add_slot(&mut self, slot: usize) {
+        match self.fixed.pointers.get(&slot) {
+            Some(pointer) => self.bytes.add_register(R11, *pointer),
+            None => self.bytes.add_memory(R11, in_frame(slot)),
+        }
     }
 
     // --- operands ---
@@ -389,7 +409,7 @@ impl Allocator<'_> {
     }
 
     /// Loads a value that is in no register.
-    fn bring(&mut self, reg: Reg, place: u8) {
+    pub(super) fn bring(&mut self, reg: Reg, place: u8) {
         let class = self.program.classes[reg.index()];
         if let Some(saved) = self.saved[reg.index()] {
             let operands = plain(place, 0, Rm::Memory(on_stack(saved)));
@@ -432,6 +452,7 @@ impl Allocator<'_> {
                 uses.pop();
             }
             if uses.is_empty()
+                && !self.is_pinned(*arg)
                 && !self.fixed.vectors.contains_key(arg)
                 && let Some(place) = self.places[arg.index()].take()
             {
@@ -443,8 +464,14 @@ impl Allocator<'_> {
         }
     }
 
+    /// Whether a value is what the loop under way carries.
+    fn is_pinned(&self, reg: Reg) -> bool {
+        let class = self.program.classes[reg.index()];
+        self.places[reg.index()].is_some_and(|place| self.pinned.contains(&(class, place)))
+    }
+
     /// Ends the use of the arguments and finds a register for the result.
-    fn finish(&mut self, at: usize, inst: &Inst) -> u8 {
+    pub(super) fn finish(&mut self, at: usize, inst: &Inst) -> u8 {
         self.release(at, inst);
         self.locked.clear();
         let dst = inst.dst.expect("a result");
@@ -477,7 +504,8 @@ impl Allocator<'_> {
             Class::Vector => (&self.vectors, 0..VECTORS),
             Class::Mask => (&self.masks, 1..TAIL),
         };
-        let is_locked = |place: u8| self.locked.contains(&(class, place));
+        let is_locked =
+            |place: u8| self.locked.contains(&(class, place)) || self.pinned.contains(&(class, place));
         if let Some(place) =
             numbers.clone().find(|place| held[usize::from(*place)].is_none() && !is_locked(*place))
         {
@@ -499,7 +527,7 @@ impl Allocator<'_> {
     }
 
     /// Puts a computed value on the stack.
-    fn save(&mut self, reg: Reg, place: u8) {
+    pub(super) fn save(&mut self, reg: Reg, place: u8) {
         if self.program.homes[reg.index()] != Home::Computed || self.saved[reg.index()].is_some() {
             return;
         }

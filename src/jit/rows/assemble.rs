@@ -9,7 +9,7 @@
 //! rdi is the frame, rax the step, rsi the last step from which a whole pass can be done.
 
 use super::allocate::plain;
-use super::allocate::{self, BACKWARDS, EVEN, EVEN_REST, FIRST_PLACE, Fixed, Pass, TAIL};
+use super::allocate::{self, BACKWARDS, EVEN, EVEN_REST, FIRST_PLACE, Fixed, LAST_STEP, Pass, TAIL};
 use super::evex::{Bits, Bytes, Gpr, Memory, R11, RAX, RBP, RDI, RSI, RSP, Rm, When};
 use super::ops;
 use super::program::{Address, Class, Home, Part, Program, Reg, Shape};
@@ -84,6 +84,9 @@ fn load_pointers(bytes: &mut Bytes, fixed: &Fixed) {
 fn tail_masks(bytes: &mut Bytes, program: &Program, lanes: i32) {
     let has =
         |part: Part| program.homes.iter().any(|home| matches!(home, Home::Load(_, _, own) if *own == part));
+    bytes.copy(RSI, R11);
+    bytes.add(RSI, -1);
+    bytes.store(allocate::on_stack(LAST_STEP), RSI);
     bytes.set(RSI, -1);
     bytes.low_bits(RSI, R11);
     bytes.mask(&ops::KFROM, &plain(TAIL, 0, Rm::General(RSI)));

@@ -15,6 +15,9 @@ impl Selector<'_> {
     /// The conversion `id` of `a`.
     pub(super) fn cast_value(&mut self, id: ValueId, a: ValueId) -> Result<Lanes> {
         let (from, to) = (self.element(a), self.element(id));
+        if self.changes(a) && matches!(self.motions.of(a), Motion::Moves(_)) {
+            return Err("a number that changes in a loop inside the row");
+        }
         if let Motion::Moves(step) = self.motions.of(a)
             && i32::try_from(step).is_ok()
             && to.is_int()

@@ -114,6 +114,7 @@ pub(super) enum When {
     Greater = 0xf,
     LessOrEqual = 0xe,
     Zero = 0x4,
+    NotZero = 0x5,
 }
 
 impl Bytes {
@@ -281,6 +282,15 @@ impl Bytes {
         self.push(&by.to_le_bytes());
     }
 
+    pub(super) fn add_to_memory(&mut self, to: Memory, by: i32) {
+        self.general(&[0x81], Gpr(0), Rm::Memory(to), 4);
+        self.push(&by.to_le_bytes());
+    }
+
+    pub(super) fn add_register_to_memory(&mut self, to: Memory, by: Gpr) {
+        self.general(&[0x01], by, Rm::Memory(to), 0);
+    }
+
     pub(super) fn align_down(&mut self, to: Gpr, to_multiple_of: i32) {
         self.general(&[0x81], Gpr(4), Rm::General(to), 4);
         self.push(&(-to_multiple_of).to_le_bytes());
@@ -294,6 +304,23 @@ impl Bytes {
     pub(super) fn multiply(&mut self, to: Gpr, from: Gpr, by: i32) {
         self.general(&[0x69], to, Rm::General(from), 4);
         self.push(&by.to_le_bytes());
+    }
+
+    pub(super) fn multiply_memory(&mut self, to: Gpr, by: Memory) {
+        self.general(&[0x0f, 0xaf], to, Rm::Memory(by), 0);
+    }
+
+    pub(super) fn compare_memory(&mut self, a: Gpr, b: Memory) {
+        self.general(&[0x3b], a, Rm::Memory(b), 0);
+    }
+
+    /// `to = from`, if the last comparison went so.
+    pub(super) fn move_memory(&mut self, when: When, to: Gpr, from: Memory) {
+        self.general(&[0x0f, 0x40 | when as u8], to, Rm::Memory(from), 0);
+    }
+
+    pub(super) fn store(&mut self, to: Memory, from: Gpr) {
+        self.general(&[0x89], from, Rm::Memory(to), 0);
     }
 
     pub(super) fn compare(&mut self, a: Gpr, b: Gpr) {
@@ -398,7 +425,7 @@ mod tests {
     }
 
     fn has_number(name: &str) -> bool {
-        ["vrndscale", "vcmp", "vpcmp", "vextract", "vinsert", "vcvtps2ph", "kshift"]
+        ["vrndscale", "vcmp", "vpcmp", "vextract", "vinsert", "vcvtps2ph", "kshift", "vshuf"]
             .iter()
             .any(|prefix| name.starts_with(prefix))
     }
@@ -421,7 +448,7 @@ mod tests {
         let three = ["vadd", "vsub", "vmul", "vdiv", "vmin", "vmax", "vfm", "vfnm", "vpand", "vpor", "vpxor"]
             .into_iter()
             .chain(["vpadd", "vpsub", "vpmul", "vpmin", "vpmax", "vps", "vpcmp", "vcmp", "vptest"])
-            .chain(["vpblend", "vinsert", "vperm"])
+            .chain(["vpblend", "vinsert", "vperm", "vunpck", "vshuf"])
             .any(|prefix| name.starts_with(prefix));
         let vvvv = if is_mask && encoding.tuple == Tuple::Half {
             4

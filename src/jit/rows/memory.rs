@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, Refused>;
 pub(in crate::jit) const TABLE_SLACK: usize = 8;
 
 /// The instruction that loads a row of an element.
-fn loads(element: Element) -> &'static Encoding {
+pub(super) fn loads(element: Element) -> &'static Encoding {
     match element {
         Element::Bool | Element::U8 => &ops::MOVZXBD,
         Element::I8 => &ops::MOVSXBD,
@@ -52,6 +52,7 @@ impl Selector<'_> {
             return Err("a table's entry outside the row");
         };
         let slot = self.program.slot(Slot::Table(table, Some(offset)));
+        self.bump(slot, offset, element.bytes())?;
         let step = step.checked_mul(element.bytes() as i64).filter(|step| step.unsigned_abs() < FAR);
         self.row(Address { slot, step: step.ok_or("steps too long")?, offset: 0 }, element)
     }
@@ -73,7 +74,7 @@ impl Selector<'_> {
     }
 
     /// What a load of bools gives is no mask yet.
-    fn loaded(&mut self, element: Element, lanes: Lanes) -> Result<Lanes> {
+    pub(super) fn loaded(&mut self, element: Element, lanes: Lanes) -> Result<Lanes> {
         let (Element::Bool, Lanes::One(bytes)) = (element, lanes) else { return Ok(lanes) };
         Ok(Lanes::Mask(self.program.mask(Shape::Two, &ops::TESTD, &[bytes, bytes], None)))
     }

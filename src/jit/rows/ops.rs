@@ -170,6 +170,12 @@ ops! {
     UPPER256 "vextracti32x4" M0F3A P66 0 0x39 Half;
     JOIN512 "vinserti64x4" M0F3A P66 1 0x3a Half;
     JOIN256 "vinserti32x4" M0F3A P66 0 0x38 Half;
+    // Elements of two registers in turn, in each 128 bits; and lanes of 128 bits of two registers.
+    UNPCKLPS "vunpcklps" M0F None 0 0x14 Full;
+    UNPCKHPS "vunpckhps" M0F None 0 0x15 Full;
+    UNPCKLPD "vunpcklpd" M0F P66 1 0x14 Full;
+    UNPCKHPD "vunpckhpd" M0F P66 1 0x15 Full;
+    SHUF32X4 "vshuff32x4" M0F3A P66 0 0x23 Full;
     PERMD "vpermd" M0F38 P66 0 0x36 Full;
     PERM2D "vpermt2d" M0F38 P66 0 0x7e Full;
     // Gathers: 32- or 64-bit elements at 32-bit (D) or 64-bit (Q) indices.

@@ -7,6 +7,7 @@
 //! store [p1] r2
 //! ```
 
+use super::affine::Pace;
 use super::ops::{self, Encoding};
 use crate::loops::ir::{BufferId, ValueId};
 
@@ -36,6 +37,8 @@ pub(in crate::jit) enum Slot {
     Table(u32, Option<ValueId>),
     /// A value, at the start of the row if it moves along it.
     Value(ValueId),
+    /// How many bytes a step of a row is long, for elements of so many bytes.
+    Pace(Pace, i64),
 }
 
 /// A place that moves along the row.
@@ -117,18 +120,51 @@ pub(super) enum Shape {
     Store(Address, Part),
     /// dst = elements at 64- or 32-bit indices, of that many bytes each, from an address.
     Gather(Address, Part),
+    /// dst = what lies at the address in the lane's step of the row: elements that follow each other in memory.
+    AtLane {
+        address: Address,
+        pace: Option<usize>,
+        lane: i32,
+    },
     /// dst = the value of a slot, moved along with the row, for all lanes; `step` per step of the row.
-    Splat { slot: usize, step: i64 },
+    Splat {
+        slot: usize,
+        step: i64,
+    },
     /// dst = op(a, b) on masks.
     MaskTwo,
     /// dst = op(a) on masks.
     MaskOne,
+    /// A loop inside the row starts, or ends: the number of it.
+    Begin(usize),
+    End(usize),
+}
+
+/// A loop inside the row. Its arguments are the values that it starts with; those at its end, what a step hands on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Loop {
+    /// Steps, at least one.
+    pub(super) count: i32,
+    /// What is carried from step to step, and what it is called after the last.
+    pub(super) carried: Vec<Reg>,
+    pub(super) results: Vec<Reg>,
+    /// Slots that move from step to step, and by how many bytes.
+    pub(super) bumps: Vec<(usize, Bump)>,
+}
+
+/// How far a slot moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bump {
+    Bytes(i32),
+    /// As far as another slot says.
+    Slot(usize),
 }
 
 /// A row body, ready for registers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     pub(super) insts: Vec<Inst>,
+    pub(super) loops: Vec<Loop>,
     pub(super) homes: Vec<Home>,
     pub(super) classes: Vec<Class>,
     pub(super) slots: Vec<Slot>,
@@ -203,6 +239,30 @@ impl Program {
         let dst = self.reg(class, Home::Computed);
         self.insts.push(Inst { shape, encoding, dst: Some(dst), args: args.to_vec(), mask, imm });
         dst
+    }
+
+    /// Adds a load at a lane, of the elements that are in the mask.
+    pub(super) fn at_lane(&mut self, encoding: &'static Encoding, shape: Shape, mask: Option<Reg>) -> Reg {
+        self.result(Class::Vector, shape, encoding, &[], mask, None)
+    }
+
+    /// Takes out instructions whose results nobody uses.
+    pub(super) fn sweep(&mut self) {
+        let mut used = vec![false; self.homes.len()];
+        let mut kept = vec![true; self.insts.len()];
+        for (at, inst) in self.insts.iter().enumerate().rev() {
+            kept[at] = inst.dst.is_none_or(|dst| used[dst.index()]);
+            if kept[at] {
+                inst.args.iter().chain(&inst.mask).for_each(|arg| used[arg.index()] = true);
+            }
+        }
+        let mut kept = kept.into_iter();
+        self.insts.retain(|_| kept.next().unwrap_or(true));
+    }
+
+    /// Adds the start or the end of a loop.
+    pub(super) fn mark(&mut self, shape: Shape, args: Vec<Reg>) {
+        self.insts.push(Inst { shape, encoding: &ops::MOVPS, dst: None, args, mask: None, imm: None });
     }
 
     pub(super) fn store(&mut self, encoding: &'static Encoding, address: Address, part: Part, value: Reg) {

@@ -15,6 +15,7 @@ use super::evex::Bits;
 use super::memory::FAR;
 use super::ops::{self, Encoding};
 use super::program::{Address, Class, Home, Program, Reg, Shape, Slot};
+use super::turn::{self, Turned};
 use super::values::Values;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
@@ -48,23 +49,21 @@ pub(super) fn is_wide(element: Element) -> bool {
     matches!(element, Element::I64 | Element::U64 | Element::F64)
 }
 
-/// The program of a row whose body is straight-line code.
+/// The program of a row whose body is straight-line code, and loops around such.
 pub(super) fn select(kernel: &Kernel, row: &For, bits: Bits) -> Result<Program> {
-    let mut placed = Vec::new();
+    let motions = Motions::new(kernel, row);
+    let blocks = turn::blocks(kernel, &motions, &row.body, bits);
+    let (program, values) = (Program::new(), Values::default());
+    let mut selector = Selector { kernel, motions, bits, blocks, inner: None, program, values };
     for statement in &row.body.statements {
         match statement {
-            Statement::Let(id) => placed.push(*id),
-            Statement::Store(..) => {}
-            Statement::For(_) | Statement::If(_) => return Err("a loop or a choice inside the row"),
+            Statement::Let(_) => {}
+            Statement::Store(buffer, offset, value) => selector.store(*buffer, *offset, *value)?,
+            Statement::For(looped) => selector.looped(looped)?,
+            Statement::If(_) => return Err("a choice inside the row"),
         }
     }
-    let motions = Motions::new(kernel, row.var, placed.into_iter());
-    let mut selector = Selector { kernel, motions, bits, program: Program::new(), values: Values::default() };
-    for statement in &row.body.statements {
-        if let Statement::Store(buffer, offset, value) = statement {
-            selector.store(*buffer, *offset, *value)?;
-        }
-    }
+    selector.program.sweep();
     Ok(selector.program)
 }
 
@@ -72,6 +71,10 @@ pub(super) struct Selector<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) motions: Motions<'k>,
     pub(super) bits: Bits,
+    /// Loads that are done together.
+    pub(super) blocks: Vec<Turned>,
+    /// The loop that is under way, and what moves along it.
+    pub(super) inner: Option<(usize, Motions<'k>)>,
     pub(super) program: Program,
     pub(super) values: Values,
 }
@@ -120,6 +123,7 @@ impl Selector<'_> {
             return Vec::new();
         }
         match &self.kernel.value(id).op {
+            Op::Load(..) if self.block_of(id).is_some() => Vec::new(),
             Op::Load(_, offset) | Op::Table(_, offset) => match self.motions.of(*offset) {
                 Motion::Lanes => vec![self.index_of(*offset).0],
                 Motion::Still | Motion::Moves(_) => Vec::new(),
@@ -136,7 +140,11 @@ impl Selector<'_> {
     fn compute(&mut self, id: ValueId) -> Result<Lanes> {
         let value = self.kernel.value(id);
         match self.motions.of(id) {
+            Motion::Still if self.changes(id) => return self.changing(id),
             Motion::Still => return Ok(self.still(id)),
+            Motion::Moves(_) if self.changes(id) => {
+                return Err("a number that changes in a loop inside the row");
+            }
             Motion::Moves(step) if i32::try_from(step).is_err() => return Err("steps too long"),
             Motion::Moves(step) => return Ok(self.ramp(id, step)),
             Motion::Lanes => {}
@@ -157,6 +165,9 @@ impl Selector<'_> {
             }
             Op::Cast(a) => self.cast_value(id, a),
             Op::Load(buffer, offset) => {
+                if let Some(block) = self.block_of(id) {
+                    return self.turned(block, id);
+                }
                 let element = self.kernel.buffers[buffer.index()].element;
                 match self.motions.of(offset) {
                     Motion::Lanes => self.gather(Slot::Buffer(buffer, None), element, offset),
@@ -454,6 +465,7 @@ impl Selector<'_> {
             Motion::Lanes => return Err("an offset in lanes"),
         };
         let slot = self.program.slot(Slot::Buffer(buffer, Some(root)));
+        self.bump(slot, root, bytes)?;
         let step = step.checked_mul(bytes as i64).filter(|step| step.unsigned_abs() < FAR);
         let offset = constant.checked_mul(bytes as i64).and_then(|offset| i32::try_from(offset).ok());
         match (step, offset) {

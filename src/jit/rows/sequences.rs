@@ -1,7 +1,7 @@
-//! Steps of a vector program that take several instructions: quotients, low words, gathers.
+//! Steps of a vector program that take several instructions: quotients, low words, gathers, loads at a lane.
 
-use super::allocate::{Allocator, Pass, TAIL, in_pool, plain};
-use super::evex::{Bits, Index, Operands, Rm, When};
+use super::allocate::{Allocator, LAST_STEP, Pass, TAIL, in_frame, in_pool, on_stack, plain};
+use super::evex::{Bits, Index, Memory, Operands, R11, RAX, Rm, When};
 use super::ops::{self, Encoding};
 use super::program::{Address, Class, Inst, Part};
 
@@ -72,6 +72,38 @@ impl Allocator<'_> {
         self.bytes.land(near);
         self.release(at, inst);
         self.take(inst.dst.expect("a result"), words);
+    }
+
+    /// Loads what lies at the lane's step of the row; beyond its end, what lies at its last one.
+    pub(super) fn at_lane(
+        &mut self,
+        at: usize,
+        inst: &Inst,
+        address: Address,
+        (pace, lane): (Option<usize>, i32),
+    ) {
+        let mask = inst.mask.map_or(0, |mask| self.ensure(mask));
+        match self.pass {
+            Pass::Whole => {
+                self.bytes.copy(R11, RAX);
+                self.bytes.add(R11, lane);
+            }
+            Pass::Tail => {
+                self.bytes.set(R11, lane);
+                self.bytes.compare_memory(R11, on_stack(LAST_STEP));
+                self.bytes.move_memory(When::Greater, R11, on_stack(LAST_STEP));
+                self.bytes.add_register(R11, RAX);
+            }
+        }
+        match pace {
+            Some(slot) => self.bytes.multiply_memory(R11, in_frame(slot)),
+            None => self.bytes.multiply(R11, R11, address.step as i32),
+        }
+        self.add_slot(address.slot);
+        let dst = self.finish(at, inst);
+        let memory = Rm::Memory(Memory::at(R11, address.offset));
+        let operands = Operands { mask, zeroing: mask != 0, ..plain(dst, 0, memory) };
+        self.bytes.vector(inst.encoding, self.bits, &operands);
     }
 
     /// A gather uses up its mask and must not write over its indices.

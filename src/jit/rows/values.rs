@@ -20,6 +20,16 @@ impl Values {
         self.lanes.get(&id).copied()
     }
 
+    /// All lanes that are known.
+    pub(super) fn lanes(&self) -> HashMap<ValueId, Lanes> {
+        self.lanes.clone()
+    }
+
+    /// Forgets all other lanes.
+    pub(super) fn set_lanes(&mut self, lanes: HashMap<ValueId, Lanes>) {
+        self.lanes = lanes;
+    }
+
     pub(super) fn set(&mut self, id: ValueId, lanes: Lanes) {
         self.lanes.insert(id, lanes);
     }

@@ -2,8 +2,8 @@
 
 use super::{Bound, Lowerer, Source};
 use crate::graph::body::{self, Coord, NodeId, ReduceFn};
-use crate::graph::evaluate::identity;
-use crate::graph::scalar::{BinaryFn, Scalar};
+use crate::graph::fold::{Step, factors, identity, step};
+use crate::graph::scalar::Scalar;
 use crate::loops::ir::{LoopKind, ValueId};
 use std::collections::{BTreeSet, HashMap};
 
@@ -38,10 +38,9 @@ impl Lowerer<'_> {
     ) -> ValueId {
         let element = source.body.ty(inner).strong().expect("bodies are resolved");
         let first = source.body.binders[vars[0] as usize].lo;
-        let start = match function {
-            ReduceFn::ArgMin => vec![Scalar::i64(first), identity(ReduceFn::Min, element)],
-            ReduceFn::ArgMax => vec![Scalar::i64(first), identity(ReduceFn::Max, element)],
-            _ => vec![identity(function, element)],
+        let start = match step(function) {
+            Step::Combine(_) => vec![identity(function, element)],
+            Step::Keep(_) => vec![Scalar::i64(first), identity(function, element)],
         };
         let state: Vec<ValueId> = start.into_iter().map(|value| self.builder.number(value)).collect();
         let steps = steps(source, vars);
@@ -99,7 +98,7 @@ impl Lowerer<'_> {
             let op = &source.body.node(id).op;
             match op {
                 body::Op::Coord(Coord::Global(dim) | Coord::Local(dim)) => {
-                    depth = depth.max(*dim as usize + 1)
+                    depth = depth.max(self.depth_of_loop(*dim as usize))
                 }
                 body::Op::Arg(number) => depth = depth.max(self.builder.home(source.args[*number as usize])),
                 _ => {}
@@ -107,6 +106,11 @@ impl Lowerer<'_> {
             stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
         }
         depth
+    }
+
+    /// The depth of the block that the loop over a dimension repeats.
+    fn depth_of_loop(&self, dim: usize) -> usize {
+        self.order.iter().position(|own| *own == dim).map_or(self.row, |place| place + 1)
     }
 
     fn unrolled(
@@ -156,30 +160,20 @@ impl Lowerer<'_> {
         state: Vec<ValueId>,
     ) -> Vec<ValueId> {
         let Reduction { source, function, inner, var } = *reduction;
-        if let (ReduceFn::Sum, body::Op::Binary(BinaryFn::Mul, a, b)) =
-            (function, &source.body.node(inner).op)
-            && source.body.ty(inner).is_float()
-        {
-            let (a, b) = (self.node(source, *a, bound), self.node(source, *b, bound));
+        if let Some((a, b)) = factors(source.body, function, inner) {
+            let (a, b) = (self.node(source, a, bound), self.node(source, b, bound));
             return vec![self.builder.fma(a, b, state[0])];
         }
         let next = self.node(source, inner, bound);
-        let combine = match function {
-            ReduceFn::Sum => BinaryFn::Add,
-            ReduceFn::Product => BinaryFn::Mul,
-            ReduceFn::Min => BinaryFn::Min,
-            ReduceFn::Max => BinaryFn::Max,
-            ReduceFn::Any => BinaryFn::Or,
-            ReduceFn::All => BinaryFn::And,
-            ReduceFn::ArgMin | ReduceFn::ArgMax => {
-                let beats = if function == ReduceFn::ArgMin { BinaryFn::Lt } else { BinaryFn::Gt };
+        match step(function) {
+            Step::Combine(combine) => vec![self.builder.binary(combine, state[0], next)],
+            Step::Keep(beats) => {
                 let better = self.builder.binary(beats, next, state[1]);
-                return vec![
+                vec![
                     self.builder.select(better, bound[&var], state[0]),
                     self.builder.select(better, next, state[1]),
-                ];
+                ]
             }
-        };
-        vec![self.builder.binary(combine, state[0], next)]
+        }
     }
 }

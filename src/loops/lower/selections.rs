@@ -6,12 +6,16 @@
 //! ```
 
 use super::{Bound, Lowerer, Source};
-use crate::graph::body::NodeId;
+use crate::graph::body::{NodeId, Op};
 use crate::loops::ir::{Block, ValueId};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 /// Branches nest at most this deep.
 const MOST_ARMS: usize = 6;
+/// Kernels that have more values than this many times the nodes of their body, and some, get no more branches: arms
+/// compute anew what they need, and code must not grow faster than what it is made of.
+const TIMES: usize = 8;
+const SMALL: usize = 1_000;
 
 impl Lowerer<'_> {
     pub(super) fn select(
@@ -37,7 +41,30 @@ impl Lowerer<'_> {
     /// both arms, and so do those deep inside others, since each arm computes anew what it needs.
     pub(super) fn branches(&self, source: &Source<'_>, condition: ValueId, (a, b): (NodeId, NodeId)) -> bool {
         let reads = source.reads[a.index()] || source.reads[b.index()];
-        reads && self.builder.home(condition) < self.row && self.conditions.len() < MOST_ARMS
+        let room = self.builder.count() < TIMES * source.body.len() + SMALL;
+        reads && room && self.builder.home(condition) < self.row && self.conditions.len() < MOST_ARMS
+    }
+
+    /// What both arms of a branch compute whatever they choose in turn: it comes before the branch, once.
+    pub(super) fn shared(&self, source: &Source<'_>, (a, b): (NodeId, NodeId), bound: &Bound) -> Vec<NodeId> {
+        let (then, otherwise) = (self.surely(source, a, bound), self.surely(source, b, bound));
+        then.intersection(&otherwise).copied().collect()
+    }
+
+    /// The nodes that are not known yet and that a node needs, whatever is selected.
+    fn surely(&self, source: &Source<'_>, id: NodeId, bound: &Bound) -> BTreeSet<NodeId> {
+        let (mut found, mut queue) = (BTreeSet::new(), vec![id]);
+        while let Some(id) = queue.pop() {
+            if self.known(source, id, bound).is_some() || !found.insert(id) {
+                continue;
+            }
+            match &source.body.node(id).op {
+                Op::Select(condition, ..) => queue.push(*condition),
+                Op::Reduce { .. } => {}
+                op => queue.extend(op.args()),
+            }
+        }
+        found
     }
 
     fn arm(

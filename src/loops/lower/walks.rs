@@ -14,7 +14,7 @@
 use super::reductions::Reduction;
 use super::{Bound, Lowerer, key};
 use crate::access::skip::Walk;
-use crate::graph::scalar::BinaryFn;
+use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::Element;
 use crate::loops::ir::{Buffer, BufferId, LoopKind, ValueId};
 use std::collections::HashMap;
@@ -45,7 +45,7 @@ impl<'g> Lowerer<'g> {
         let (first, end) = (self.number(0, row), self.number(0, next));
         let (open, carried) = self.builder.open_loop(LoopKind::Serial, first, end, &state);
         self.scopes.push(HashMap::new());
-        let value = self.builder.load(self.values(walk), open.var, self.arms);
+        let value = self.stored(walk, open.var);
         let start = self.variable(walk, 1, open.var);
         let next = if walk.runs {
             let end = self.variable(walk, 2, open.var);
@@ -86,6 +86,17 @@ impl<'g> Lowerer<'g> {
         let read = key(reduction.source, walk.read, &bound);
         self.scopes.last_mut().expect("a loop is open").insert(read, value);
         self.step(reduction, &bound, state)
+    }
+
+    /// The value of an entry; a bool that is stored is what the fill is not.
+    fn stored(&mut self, walk: &Walk, entry: ValueId) -> ValueId {
+        let tensor = self.graph.tensor(walk.tensor);
+        match &tensor.format {
+            Some(format) if tensor.element == Element::Bool => {
+                self.builder.number(Scalar::bool(!format.fill.is_true()))
+            }
+            Some(_) | None => self.builder.load(self.values(walk), entry, self.arms),
+        }
     }
 
     fn values(&self, walk: &Walk) -> BufferId {

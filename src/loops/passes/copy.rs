@@ -27,7 +27,12 @@ impl<'c> Copier<'c> {
         Copier { kernel, replaced, known, values }
     }
 
-    fn get(&self, id: ValueId) -> ValueId {
+    /// Lets copies use `other` in place of a value from elsewhere.
+    pub(super) fn set(&mut self, id: ValueId, other: ValueId) {
+        self.values.insert(id, other);
+    }
+
+    pub(super) fn get(&self, id: ValueId) -> ValueId {
         self.values.get(&id).copied().unwrap_or(id)
     }
 

@@ -12,6 +12,9 @@
 //! Nothing has to be searched for: `simplify` writes the row's number as `base + 0`, `base + 1`, …, constants come last, and
 //! the builder finds equal values. Loops and choices inside the row are merged if they go the same way in all its copies.
 //!
+//! A row that reads across the rows of a source (`b[y, x] = a[x, y]`) is jammed in blocks of 16, whose loads lie side by
+//! side in memory.
+//!
 //! Of the three rows that [`split`](super::split) makes the middle is jammed, the ends get a loop of their own.
 //!
 //! Steps of a loop around a row are independent of each other, by the last promise of [`verify`](crate::loops::verify):
@@ -23,12 +26,16 @@ use crate::graph::scalar::BinaryFn;
 use crate::graph::types::Element;
 use crate::loops::builder::Builder;
 use crate::loops::ir::{Block, For, If, Kernel, LoopKind, Op, Statement, ValueId};
+use crate::loops::vary::growth;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::AddAssign;
 
 /// Bodies of more operations than this are not made: code has to fit its cache, and to be compiled.
 const LARGEST: usize = 2_000;
+
+/// Rows that read a source across are made in blocks of so many, which is a line of the cache or more.
+pub const BLOCK: usize = 16;
 
 /// How many rows are computed together, and what that saves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,8 +89,15 @@ impl fmt::Display for Choice {
 ///
 /// Four rows are the norm: fewer share less, more need registers that are not there. Two are taken where four would be too
 /// much code. At least a tenth of the work has to go, or the rows stay apart.
+///
+/// Rows that go across the rows of a source which the loop around them goes along (`b[y, x] = a[x, y]`) are made in
+/// blocks: what they load lies side by side.
 pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
     let (single, one) = jammed(kernel, 1);
+    if one.total() * BLOCK <= LARGEST && goes_across(kernel, &kernel.body) {
+        let (kernel, work) = jammed(kernel, BLOCK);
+        return (kernel, Choice { rows: BLOCK, apart: one.times(BLOCK), jammed: work });
+    }
     let pays =
         |rows: usize, work: Work| work.total() <= LARGEST && work.total() * 10 <= one.total() * rows * 9;
     let sizes = 1..=4 * LARGEST;
@@ -143,12 +157,12 @@ impl Jammer<'_> {
         let groups = self.groups(lo, hi);
         let zero = self.simplifier.builder.int(0);
         let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
-        let base = self.after(lo, open.var);
+        let base = self.base((lo, hi), open.var);
         let mut copies: Vec<Values> = (0..self.rows).map(|at| self.uniform(nest, base, at)).collect();
         let work = self.row(nest.main, &mut copies);
         self.work += work;
         self.simplifier.close_loop(open, &[]);
-        let rest = self.after(lo, groups);
+        let rest = self.rest((lo, hi), groups);
         self.apart(nest, (rest, hi), &[nest.main]);
         let ends: Vec<&For> = nest.rows.iter().copied().filter(|row| row.var != nest.main.var).collect();
         if !ends.is_empty() {
@@ -156,13 +170,48 @@ impl Jammer<'_> {
         }
     }
 
-    /// How many whole groups of rows `lo..hi` has: coordinates are so small that their difference does not wrap.
+    /// How many groups of rows `lo..hi` has: coordinates are so small that their difference does not wrap. Whole ones,
+    /// but for blocks, the last of which lies over the one before it: it stores the same there once more.
     fn groups(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
         let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
-        let (shift, zero) = (self.rows.trailing_zeros().into(), 0);
-        let [shift, zero] = [shift, zero].map(|number| self.simplifier.builder.int(number));
+        let zero = self.simplifier.builder.int(0);
+        let shift = self.simplifier.builder.int(self.rows.trailing_zeros().into());
+        if self.rows == BLOCK {
+            let up = self.simplifier.builder.int(BLOCK as i64 - 1);
+            let raised = self.simplifier.binary(BinaryFn::Add, length, up);
+            let groups = self.simplifier.binary(BinaryFn::Shr, raised, shift);
+            let few = self.are_few(lo, hi);
+            return self.simplifier.builder.select(few, zero, groups);
+        }
         let groups = self.simplifier.binary(BinaryFn::Shr, length, shift);
         self.simplifier.binary(BinaryFn::Max, groups, zero)
+    }
+
+    /// Whether `lo..hi` has fewer rows than a group.
+    fn are_few(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
+        let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
+        let rows = self.simplifier.builder.int(self.rows as i64);
+        self.simplifier.builder.binary(BinaryFn::Lt, length, rows)
+    }
+
+    /// The first row of a group of `lo..hi`.
+    fn base(&mut self, (lo, hi): (ValueId, ValueId), group: ValueId) -> ValueId {
+        let base = self.after(lo, group);
+        if self.rows != BLOCK {
+            return base;
+        }
+        let rows = self.simplifier.builder.int(self.rows as i64);
+        let last = self.simplifier.binary(BinaryFn::Sub, hi, rows);
+        self.simplifier.binary(BinaryFn::Min, base, last)
+    }
+
+    /// The first row of `lo..hi` that is in no group.
+    fn rest(&mut self, (lo, hi): (ValueId, ValueId), groups: ValueId) -> ValueId {
+        if self.rows != BLOCK {
+            return self.after(lo, groups);
+        }
+        let few = self.are_few(lo, hi);
+        self.simplifier.builder.select(few, lo, hi)
     }
 
     /// The row after that many groups.
@@ -325,6 +374,38 @@ fn jammable<'k>(kernel: &Kernel, looped: &'k For) -> Option<Nest<'k>> {
     let still = |id: ValueId| !moving.contains(&id);
     let sound = looped.carried.is_empty() && still(main.lo) && still(main.hi);
     (sound && stores_move(kernel, &main.body, moving)).then_some(Nest { looped, rows, main })
+}
+
+/// Whether there are rows that load across what the loop around them goes along.
+fn goes_across(kernel: &Kernel, block: &Block) -> bool {
+    block.statements.iter().any(|statement| match statement {
+        Statement::For(looped) if looped.kind == LoopKind::Serial => match jammable(kernel, looped) {
+            Some(nest) => is_across(kernel, &nest),
+            None => goes_across(kernel, &looped.body),
+        },
+        Statement::For(_) | Statement::If(_) | Statement::Let(_) | Statement::Store(..) => false,
+    })
+}
+
+/// Blocks of rows may overlap only if nothing that is written is read.
+fn is_across(kernel: &Kernel, nest: &Nest<'_>) -> bool {
+    let [down, along] = [nest.looped.var, nest.main.var].map(|var| growth(kernel, var));
+    let mut across = false;
+    for statement in &nest.main.body.statements {
+        match statement {
+            Statement::Let(id) => {
+                let Op::Load(buffer, offset) = kernel.value(*id).op else { continue };
+                if kernel.buffers[buffer.index()].written {
+                    return false;
+                }
+                let apart = along[offset.index()].is_none_or(|step| step.unsigned_abs() > 2);
+                across |= apart && matches!(down[offset.index()], Some(1 | -1));
+            }
+            Statement::Store(..) => {}
+            Statement::For(_) | Statement::If(_) => return false,
+        }
+    }
+    across
 }
 
 fn follow(kernel: &Kernel, id: ValueId, moving: &mut BTreeSet<ValueId>) {

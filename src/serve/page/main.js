@@ -12,6 +12,7 @@ const context = canvas.getContext("2d");
 const camera = new Camera();
 const tiles = new Tiles(() => { settle(); later(); });
 const COARSER = 4; // how many levels above the sharp one comes first
+const SLOW = 1000; // milliseconds of a tile that is worth waiting for with less
 
 const state = {
   script: null, // what /script says
@@ -72,6 +73,7 @@ function show() {
   panel.showLayers(program.layers, state.layer.name, choose);
   panel.showDims(state.layer, state.plane, (plane) => { state.plane = tidy(plane); reset(); });
   panel.showParams(program.params, state.params, turn);
+  $("maps").hidden = $("ramp").hidden = state.plane.channels !== null;
   panel.showMaps(palette.maps, palette.name, (map) => look({ map }));
   panel.showRange(palette.range, (range) => look({ range }));
 }
@@ -285,21 +287,28 @@ function wish(one, kind) {
   const { layer, words } = state.address;
   const { k, side, row, column } = one;
   const url = `/tiles/${layer}/${-k}/${column}/${row}.npy?${words}${side === SIDE ? "" : `&size=${side}`}`;
-  return { ...one, key: keyOf(one), url, set: state.set, layer, kind };
+  return { ...one, key: keyOf(one), url, set: state.set, pace: paceOf(), kind };
 }
 
 function keyOf({ k, side, row, column }) { return `${state.set} ${k} ${side} ${row} ${column}`; }
 
-// Rough tiles first where there is nothing yet, then the sharp ones, then their neighbours.
+function paceOf() { return `${state.layer.name} ${level() > 0}`; }
+
+// Rough tiles first where there is nothing yet, then the sharp ones, then their neighbours; where sharp ones take long,
+// tiles come before them that are a quarter as sharp.
 function wishes() {
   state.address = query();
   const k = level();
   const sharp = covering(k, SIDE, 0n);
-  const bare = sharp.some((tile) => !hasAny(tile)) && !tiles.roughIsSlow(state.layer.name);
+  const pace = tiles.pace(paceOf());
+  const useless = pace.sharp > 0 && pace.rough > 3 * pace.sharp;
+  const bare = sharp.some((tile) => !hasAny(tile)) && !useless;
+  const slow = pace.sharp > SLOW;
+  const middle = slow && sharp.some((tile) => !tiles.get(keyOf(tile))) ? covering(k + 2, SIDE, 0n) : [];
   const rough = bare || state.fitting ? covering(k + COARSER, ROUGH, 0n) : [];
   const known = new Set(sharp.map(keyOf));
-  const around = covering(k, SIDE, 1n).filter((one) => !known.has(keyOf(one)));
-  return [...rough.map((one) => wish(one, "rough")), ...sharp.map((one) => wish(one, "sharp")),
+  const around = slow ? [] : covering(k, SIDE, 1n).filter((one) => !known.has(keyOf(one)));
+  return [...rough.map((one) => wish(one, "rough")), ...middle.map((one) => wish(one, "middle")), ...sharp.map((one) => wish(one, "sharp")),
     ...around.map((one) => wish(one, "around"))];
 }
 
@@ -444,13 +453,19 @@ function at(cell) {
   return null;
 }
 
-// An element in words: an f32 has about 8 digits, an f64 all of them, unless there is room for fewer.
+// An element in words: as many digits as tell it from its neighbours, unless there is room for fewer.
 function spoken({ tile, index }, most = 17) {
   const plane = tile.rows * tile.columns;
-  const digits = Math.min(most, tile.values instanceof Float64Array ? 17 : 8);
-  const one = (value) => (typeof value === "bigint" || Number.isInteger(value) && state.layer.element !== "bool" ? String(value)
-    : state.layer.element === "bool" ? String(value !== 0)
-    : digits === 17 ? String(value) : String(Number(value.toPrecision(digits))));
+  const single = tile.values instanceof Float32Array;
+  const one = (value) => {
+    if (state.layer.element === "bool") return String(value !== 0);
+    if (typeof value === "bigint" || Number.isInteger(value) || !Number.isFinite(value)) return String(value);
+    for (let digits = Math.min(most, 6); single && digits < Math.min(most, 9); digits++) {
+      const text = value.toPrecision(digits);
+      if (Math.fround(Number(text)) === value) return String(Number(text));
+    }
+    return most < 17 || single ? String(Number(value.toPrecision(Math.min(most, 9)))) : String(value);
+  };
   return Array.from({ length: tile.channels }, (_, c) => one(tile.values[c * plane + index])).join(" ");
 }
 

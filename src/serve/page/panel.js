@@ -155,11 +155,14 @@ export function number(value) {
   return String(Number(value.toPrecision(6)));
 }
 
-// What is wrong with the script; the last one that was right is shown on.
+// What is wrong with the script, the last one that was right being shown on; mere remarks wait until they are asked for.
 export function showTrouble(diagnostics) {
   const errors = diagnostics.filter(({ severity }) => severity === "error");
-  const box = $("trouble");
-  box.hidden = diagnostics.length === 0;
+  const [box, chip] = [$("trouble"), $("remarks")];
+  box.hidden = errors.length === 0;
+  chip.hidden = diagnostics.length === 0 || errors.length > 0;
+  chip.textContent = diagnostics.length === 1 ? "1 remark" : `${diagnostics.length} remarks`;
+  chip.onclick = () => { box.hidden = !box.hidden; };
   box.classList.toggle("mild", errors.length === 0);
   const head = errors.length ? "The script has mistakes; the last version without any is shown" : "Remarks";
   box.replaceChildren(element("h2", {}, head), ...diagnostics.map(({ text }) => element("pre", {}, text)));

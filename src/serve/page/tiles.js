@@ -41,7 +41,7 @@ export class Tiles {
     for (const wish of this.wishes) {
       if (this.asked.size >= AT_ONCE) return;
       if (wish.kind === "around" && this.asked.size > 1) return;
-      if (wish.kind === "rough" && !this.mayAskRough(wish.layer)) continue;
+      if (wish.kind === "rough" && !this.mayAskRough(wish.pace)) continue;
       const { key } = wish;
       if (!this.ready.has(key) && !this.asked.has(key) && !this.failed.has(key)) this.fetch(wish);
     }
@@ -69,22 +69,19 @@ export class Tiles {
     }
   }
 
-  // Rough tiles are worth it where they come quickly; per layer, a few that did not say that they do not.
-  took({ kind, layer }, time) {
-    const times = (this.times[layer] ??= { rough: 0, sharp: 0 });
+  // How long tiles take, by layer and by whether elements are left out between samples, which costs more.
+  took({ kind, pace }, time) {
+    const times = (this.times[pace] ??= { rough: 0, sharp: 0 });
     if (kind in times) times[kind] = times[kind] ? 0.7 * times[kind] + 0.3 * time : time;
   }
 
+  pace(pace) { return this.times[pace] ?? { rough: 0, sharp: 0 }; }
+
   // One at a time until it is known that they come quickly, so that the sharp ones do not wait for them.
-  mayAskRough(layer) {
-    const { rough } = this.times[layer] ?? { rough: 0 };
+  mayAskRough(pace) {
+    const { rough } = this.pace(pace);
     const asked = [...this.asked.values()].filter(({ kind }) => kind === "rough").length;
     return asked < (rough > 0 && rough < 200 ? AT_ONCE : 1);
-  }
-
-  roughIsSlow(layer) {
-    const { rough, sharp } = this.times[layer] ?? { rough: 0, sharp: 0 };
-    return sharp > 0 && rough > 3 * sharp;
   }
 
   rest() {

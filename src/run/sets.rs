@@ -1,0 +1,228 @@
+//! `set` items of the script and writes of the host -> variables, before the first read that uses them.
+//!
+//! ```text
+//! set m[0:4] = a[x]   set n[0:9] = 1   tensor t = m[x]      a read of t runs the first, and holds a tile of m
+//! ```
+//!
+//! What was written is kept for later reads that use the same variables.
+
+use super::inputs::loaded_bytes;
+use super::job::{Control, World};
+use super::kept::cut;
+use super::ledger::Ledger;
+use super::memory::Buffer;
+use super::meter::{Told, work_of};
+use super::summary;
+use super::tiled::{Asked, Common, Scene};
+use super::vars::{Vars, planned_bytes};
+use crate::access::footprint::{Region, view_footprint};
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::Set;
+use crate::graph::body::TensorId;
+use crate::graph::uses::uses;
+use crate::graph::view::View;
+use crate::index::walk::try_each;
+use crate::interp::{Target, follow};
+use crate::plan::grid::volume;
+use crate::plan::peak::peak;
+use crate::plan::readers::Division;
+use crate::run::job::Limits;
+use crate::seeded::{self, Bug};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What was written so far, by the variables that a read uses.
+#[derive(Default)]
+pub(super) struct Written {
+    known: Mutex<BTreeMap<BTreeSet<TensorId>, Known>>,
+}
+
+struct Known {
+    /// Of the world.
+    generation: u64,
+    /// Number of the last write.
+    last: u64,
+    vars: Arc<Vars>,
+}
+
+/// What has to be written before a read, and what that takes.
+pub(super) struct Before {
+    /// Variables that the read uses.
+    variables: BTreeSet<TensorId>,
+    sets: Vec<Planned>,
+    /// Bytes at the peak while sets run.
+    pub(super) peak: u64,
+    /// Bytes of variables during the read.
+    pub(super) held: u64,
+}
+
+struct Planned {
+    /// Its place among the `set` items.
+    at: usize,
+    bytes: u64,
+    /// None where nothing is written.
+    division: Option<Division>,
+}
+
+/// Variables that are ready.
+pub(super) struct Ready {
+    pub(super) vars: Arc<Vars>,
+    /// Bytes that were held at the most while sets ran.
+    pub(super) peak: u64,
+}
+
+impl Common {
+    /// Plans what comes before a read of `base`.
+    pub(super) fn before(&self, base: TensorId, world: &World, limits: &Limits) -> Result<Before> {
+        let graph = &self.program.graph;
+        let uses = uses(graph, base);
+        let variables = uses.variables(graph);
+        let mut before = Before { variables, sets: Vec::new(), peak: 0, held: 0 };
+        let mut written: Vec<(TensorId, Region)> = Vec::new();
+        for at in uses.sets {
+            let set = &graph.sets[at];
+            let planned = self.planned(at, set, limits)?;
+            let inner = planned.division.as_ref().map_or(0, |division| {
+                let resident = summary::inputs(division, world, limits.threads);
+                let held = [resident, loaded_bytes(world, division)];
+                held.into_iter().fold(peak(division, limits.threads).bytes(), u64::saturating_add)
+            });
+            before.peak = before.peak.max(before.held.saturating_add(planned.bytes).saturating_add(inner));
+            written.extend(touched(&set.target, set.span).map(|region| (set.target.base, region)));
+            before.held = planned_bytes(graph, &written);
+            before.peak = before.peak.max(before.held.saturating_add(planned.bytes));
+            before.sets.push(planned);
+        }
+        let writes = world.writes.iter().filter(|write| before.variables.contains(&write.target.base));
+        written.extend(writes.filter_map(|write| {
+            let base = write.target.base;
+            Some((base, touched(&write.target, graph.tensor(base).span)?))
+        }));
+        before.held = planned_bytes(graph, &written);
+        Ok(before)
+    }
+
+    fn planned(&self, at: usize, set: &Set, limits: &Limits) -> Result<Planned> {
+        let bytes = room_for(set, limits)?;
+        let (element, domain, region) =
+            (set.target.element, set.target.domain().clone(), set.target.intervals());
+        if volume(&region) == 0 {
+            return Ok(Planned { at, bytes, division: None });
+        }
+        let (stages, target) =
+            self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
+        let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
+        let division = asked.divide(&asked.region, limits)?;
+        Ok(Planned { at, bytes, division: Some(division) })
+    }
+
+    /// Work that is still to be done before a read.
+    pub(super) fn pending(&self, before: &Before, world: &World) -> u64 {
+        let known = self.written.known.lock().unwrap_or_else(PoisonError::into_inner);
+        match known.get(&before.variables) {
+            Some(known) if known.generation == world.generation => 0,
+            Some(_) | None => {
+                before.sets.iter().filter_map(|set| Some(work_of(set.division.as_ref()?))).sum()
+            }
+        }
+    }
+
+    /// What was written into the variables of a read, by the script and the host; what is known is only added to.
+    pub(super) fn vars(
+        &self,
+        before: &Before,
+        world: &World,
+        control: &Control<'_>,
+        limits: &Limits,
+        told: &Told<'_>,
+    ) -> Result<Ready> {
+        if before.sets.is_empty() && world.writes.is_empty() || before.variables.is_empty() {
+            return Ok(Ready { vars: Arc::default(), peak: 0 });
+        }
+        let mut known = self.written.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let current = known.remove(&before.variables).filter(|known| known.generation == world.generation);
+        let (mut last, mut ready) = match current {
+            Some(Known { last, vars, .. }) => (last, Ready { vars, peak: 0 }),
+            None => (0, self.sets(before, world, control, limits, told)?),
+        };
+        for write in world.writes.iter().filter(|write| write.number > last) {
+            if before.variables.contains(&write.target.base) {
+                self.write(Arc::make_mut(&mut ready.vars), &write.target, &write.data.data, control)?;
+            }
+        }
+        last = world.writes.last().map_or(last, |write| write.number);
+        let state = Known { generation: world.generation, last, vars: ready.vars.clone() };
+        known.insert(before.variables.clone(), state);
+        Ok(ready)
+    }
+
+    /// What the `set` items write.
+    fn sets(
+        &self,
+        before: &Before,
+        world: &World,
+        control: &Control<'_>,
+        limits: &Limits,
+        told: &Told<'_>,
+    ) -> Result<Ready> {
+        let (mut vars, mut most) = (Vars::default(), 0);
+        for set in &before.sets {
+            let target = &self.program.graph.sets[set.at].target;
+            let mut buffer = Buffer::new(set.bytes.into())?;
+            let data = &mut buffer.bytes_mut()[..set.bytes as usize];
+            if let Some(division) = &set.division {
+                let ledger = Ledger::new(division.stages.graph.tensors.len());
+                ledger.hold(vars.bytes() + set.bytes + summary::inputs(division, world, limits.threads));
+                let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
+                let (kernels, spare) = (&self.kernels, &self.spare);
+                let scene = Scene { kernels, spare, world, vars: seen, control, limits, ledger: &ledger };
+                scene.compute(division, data, work_of(division), told)?;
+                most = ledger.counts().bytes_peak.max(most);
+            }
+            self.write(&mut vars, target, data, control)?;
+            most = most.max(vars.bytes() + set.bytes);
+        }
+        Ok(Ready { vars: Arc::new(vars), peak: most })
+    }
+
+    /// Writes elements through a view.
+    fn write(&self, vars: &mut Vars, target: &View, data: &[u8], control: &Control<'_>) -> Result<()> {
+        if let Some(region) = cut(target) {
+            return vars.write_box(&self.stages.graph, target.base, &region, data, control);
+        }
+        let mut elements = data.chunks_exact(target.element.bytes() as usize).enumerate();
+        try_each(&target.intervals(), |coords| {
+            let Some((count, element)) = elements.next() else { return Ok(()) };
+            if count.is_multiple_of(1 << 10) {
+                control.check()?;
+            }
+            match follow(target, coords) {
+                Ok(Target::Base(base)) => vars.write(&self.stages.graph, target.base, &base, element),
+                Ok(Target::Value(_)) => Ok(()),
+                Err(why) => Diagnostic::new(Code::E1009, why).err(),
+            }
+        })
+    }
+}
+
+/// The box of its variable that a view shows.
+fn touched(target: &View, span: crate::source::Span) -> Option<Region> {
+    cut(target).or_else(|| view_footprint(target, &target.intervals(), span))
+}
+
+/// Bytes that a `set` writes, which have to be there at once.
+fn room_for(set: &Set, limits: &Limits) -> Result<u64> {
+    let bytes = volume(&set.target.intervals()).saturating_mul(set.target.element.bytes().into());
+    let limit = limits.memory.unwrap_or(u64::MAX);
+    match u64::try_from(bytes) {
+        Ok(bytes) if bytes <= limit => Ok(bytes),
+        Ok(_) | Err(_) => {
+            let name = quoted(&set.target.name);
+            let message = format!("this `set` of {name} writes {bytes} bytes, but the limit is {limit}");
+            Diagnostic::new(Code::E1005, message)
+                .at(set.span, "")
+                .help("write less, or raise `--memory`")
+                .err()
+        }
+    }
+}
