@@ -49,10 +49,8 @@ fn done(args: &StreamArgs, report: &mut Report) -> Result<Outcome, Outcome> {
         return Err(report.fail(&name, Diagnostic::new(Code::E1005, message).help(help)));
     }
     report.say(&format!("{name}: {}, peak {}", way.about, numbers::bytes(peak)));
-    let mut source = Source::open(args.input.as_deref(), args.port, report).map_err(|outcome| {
-        way.abandon();
-        outcome
-    })?;
+    let source = Source::open(args.input.as_deref(), args.port, report);
+    let mut source = source.inspect_err(|_| way.abandon())?;
     let start = Instant::now();
     let taken = pump(&mut source, &mut way.sink, &stopped);
     let summary = taken.and_then(|extra| close(way.sink, args, extra));

@@ -5,6 +5,7 @@
 use crate::diagnostic::Code;
 use crate::graph::types::Element;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The endings of the files that `--out` writes.
 pub(super) const FILE_ENDINGS: &str = ".npy .npz .png .tif .tiff .zarr .raw .csv";
@@ -68,6 +69,10 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 /// Digits only: `parse` alone would take a `+`.
 fn is_natural(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn natural<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| is_natural(text))
 }
 
 /// `64,64`

@@ -67,7 +67,7 @@ impl DiskStore {
         trouble.unwritten.get_or_insert_with(|| error.to_string());
     }
 
-    fn from_disk(&self, key: &TileKey) -> Option<Tile> {
+    fn read_disk(&self, key: &TileKey) -> Option<Tile> {
         let series = self.series(&key.series)?;
         let tile = match series.folder.read(&key.number) {
             Ok(stored) => series.tile(&key.number, stored),
@@ -142,7 +142,7 @@ impl TileStore for DiskStore {
         if let Some(tile) = self.memory.get(key) {
             return Some(tile);
         }
-        let tile = Arc::new(self.from_disk(key)?);
+        let tile = Arc::new(self.read_disk(key)?);
         self.memory.put(key.clone(), tile.clone());
         Some(tile)
     }

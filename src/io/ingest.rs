@@ -18,6 +18,7 @@ mod writers;
 mod zarr;
 
 pub use folder::TileFolder;
+#[cfg(feature = "zarr")]
 pub(super) use folder::write_file;
 #[cfg(feature = "zarr")]
 pub use pyramid::Shrink;

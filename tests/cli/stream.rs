@@ -25,7 +25,7 @@ fn stream(folder: &Folder, more: &[&str], bytes: &[u8]) -> crate::folder::Ran {
 fn read_back(folder: &Folder, array: &str, shape: &str) -> Vec<u8> {
     folder.write(
         "back.itp",
-        &format!("input a: u16[{shape}] from \"{array}\"\noutput \"back.raw\" = a[:, :, :]\n"),
+        format!("input a: u16[{shape}] from \"{array}\"\noutput \"back.raw\" = a[:, :, :]\n"),
     );
     folder.itp(&["run", "back.itp", "-q"]).ends(0).silent();
     fs::read(folder.path("back.raw")).unwrap()
@@ -68,7 +68,7 @@ fn what_is_left_over_is_kept_and_told() {
     assert_eq!(read_back(&folder, "cam.zarr", "t: 3, y: 5, x: 7"), expect);
     let folder = Folder::new();
     let args = ["stream", "--shape", "2,5,7", "--type", "u16", "--tile", "2,2,3", "--out", "cam.zarr"];
-    folder.itp_fed(&args, &frames(3)).ends(0).tells("more came than `--shape` says");
+    folder.itp_fed(&args, frames(3)).ends(0).tells("more came than `--shape` says");
     assert_eq!(read_back(&folder, "cam.zarr", "t: 2, y: 5, x: 7"), frames(2));
 }
 
@@ -223,7 +223,7 @@ fn a_script_runs_on_a_stream() {
         let folder = Folder::with("calm.itp", CALM);
         let args = ["run", "calm.itp", "--engine", engine];
         folder
-            .itp_fed(&args, &frames(11))
+            .itp_fed(&args, frames(11))
             .ends(0)
             .tells("peak ")
             .tells("step.zarr: 10 rows")
@@ -234,7 +234,7 @@ fn a_script_runs_on_a_stream() {
     }
     let folder = Folder::with("calm.itp", CALM);
     folder
-        .itp_fed(&["run", "calm.itp"], &frames(2))
+        .itp_fed(&["run", "calm.itp"], frames(2))
         .ends(1)
         .tells("error[E1010]: the stream `cam` ended before frame 2");
     folder.itp(&["check", "calm.itp"]).ends(0);

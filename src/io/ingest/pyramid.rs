@@ -54,7 +54,14 @@ struct Level {
     tiling: Tiling,
     writer: ChunkWriter,
     /// Tiles that have some of their parts, and how many are missing.
-    live: Mutex<BTreeMap<Vec<u64>, (Vec<u8>, u64)>>,
+    live: Mutex<BTreeMap<Vec<u64>, Half>>,
+}
+
+/// A tile that has not all of its parts.
+struct Half {
+    data: Vec<u8>,
+    /// Parts that are still to come.
+    missing: u64,
 }
 
 impl Pyramid {
@@ -106,38 +113,38 @@ impl Pyramid {
 
     /// Takes in a tile of level 0.
     pub(super) fn add(&self, tile: &Complete) -> io::Result<()> {
-        let mut next = Some((tile.number.clone(), tile.data.clone()));
-        for (at, level) in self.levels.iter().enumerate() {
-            let Some((number, data)) = next.take() else { break };
-            let below = at.checked_sub(1).map_or(&self.base, |below| &self.levels[below].tiling);
-            let Some((number, data)) = self.place(below, level, &number, &data) else { break };
-            level.writer.put(&number, &data)?;
-            next = Some((number, data));
+        self.climb(0, &tile.number, &tile.data)
+    }
+
+    /// Puts a tile into its place in a level, and what that completes into the levels above.
+    fn climb(&self, mut at: usize, number: &[u64], data: &[u8]) -> io::Result<()> {
+        let mut complete = self.place(at, number, data);
+        while let Some((number, data)) = complete {
+            self.levels[at].writer.put(&number, &data)?;
+            at += 1;
+            complete = self.place(at, &number, &data);
         }
         Ok(())
     }
 
-    /// Puts a tile of the level below into its place; the tile that it completes, if it does.
-    fn place(
-        &self,
-        below: &Tiling,
-        level: &Level,
-        number: &[u64],
-        data: &[u8],
-    ) -> Option<(Vec<u64>, Vec<u8>)> {
+    /// Puts a tile of the level below into its place; the tile that it completes, if it does and there is the level.
+    fn place(&self, at: usize, number: &[u64], data: &[u8]) -> Option<(Vec<u64>, Vec<u8>)> {
+        let level = self.levels.get(at)?;
+        let below = at.checked_sub(1).map_or(&self.base, |below| &self.levels[below].tiling);
         let to: Vec<u64> =
             number.iter().enumerate().map(|(axis, at)| if axis == 0 { *at } else { at / 2 }).collect();
         let parts = |axis: usize| (below.count(axis) - 2 * to[axis]).min(2);
         let mut live = level.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let (target, missing) = live
-            .entry(to.clone())
-            .or_insert_with(|| (vec![0; data.len()], (1..below.rank()).map(parts).product()));
-        self.halve(below, number, data, target);
-        *missing = missing.saturating_sub(1);
-        if *missing > 0 {
+        let half = live.entry(to.clone()).or_insert_with(|| Half {
+            data: vec![0; data.len()],
+            missing: (1..below.rank()).map(parts).product(),
+        });
+        self.halve(below, number, data, &mut half.data);
+        half.missing = half.missing.saturating_sub(1);
+        if half.missing > 0 {
             return None;
         }
-        live.remove(&to).map(|(data, _)| (to, data))
+        live.remove(&to).map(|half| (to, half.data))
     }
 
     fn halve(&self, below: &Tiling, number: &[u64], data: &[u8], target: &mut [u8]) {
@@ -176,13 +183,9 @@ impl Pyramid {
     pub(super) fn finish(&self, frames: u64) -> io::Result<()> {
         for (at, level) in self.levels.iter().enumerate() {
             let live = std::mem::take(&mut *level.live.lock().unwrap_or_else(PoisonError::into_inner));
-            for (number, (data, _)) in live {
-                level.writer.put(&number, &data)?;
-                if let Some(above) = self.levels.get(at + 1) {
-                    if let Some((number, data)) = self.place(&level.tiling, above, &number, &data) {
-                        above.writer.put(&number, &data)?;
-                    }
-                }
+            for (number, half) in live {
+                level.writer.put(&number, &half.data)?;
+                self.climb(at + 1, &number, &half.data)?;
             }
         }
         self.levels.iter().try_for_each(|level| level.writer.finish(&shape(frames, &level.tiling)))
