@@ -218,7 +218,7 @@ fn inputs_that_cannot_be_read() {
     check_error(attempt("a.png", b""), "ends early", None);
     check_error(attempt("a.raw", b"hello"), "has 5 bytes, but the declaration says u8[4], which is 4", None);
     check_error(attempt("a.csv", b"1"), "is a csv file, and those are not read", Some("save it as `.npy`"));
-    let endings = "give it an ending that says what it is: .npy, .png, .tif or .raw";
+    let endings = "give it an ending that says what it is: .npy, .png, .tif, .zarr or .raw";
     check_error(attempt("a.doc", b"1"), "has an ending that names no kind of file", Some(endings));
     fs::create_dir(folder.path("folder.npy")).unwrap();
     check_error(read(&folder.path("folder.npy"), &expect), "is a folder, not a file", None);

@@ -94,7 +94,9 @@ impl StreamInput {
 
     fn over(&self, state: &State, asked: i64) -> Box<Diagnostic> {
         let (name, has) = (quoted(&self.tensor.name), state.first + state.frames.len() as i64);
-        let message = format!("the stream {name} ended before frame {has}, but frame {asked} is needed");
+        let needed =
+            if asked == has { "which is needed".to_owned() } else { format!("but frame {asked} is needed") };
+        let message = format!("the stream {name} ended before frame {has}, {needed}");
         Box::new(Diagnostic::new(Code::E1010, message).at(self.tensor.span, declared(&self.tensor)))
     }
 

@@ -174,6 +174,19 @@ fn folder(path: &Path) -> &Path {
 
 /// A new file beside `target`, with a name that no other file has.
 pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
+    match beside_plain(target) {
+        // The folder is there: some, such as /proc, take no files.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = folder(target).display();
+            let message = format!("cannot be written: no file can be made in `{name}`");
+            Err(fault(message).help("choose another folder"))
+        }
+        made => Ok(made?),
+    }
+}
+
+/// The same for a folder that may not be there.
+pub(super) fn beside_plain(target: &Path) -> io::Result<(File, PathBuf)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().and_then(OsStr::to_str).unwrap_or("output");
     // Names have at most 255 bytes almost everywhere.
@@ -184,12 +197,6 @@ pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
         match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
             // A file that a dead process of the same number left: try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // The folder is there: some, such as /proc, take no files.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let name = folder(target).display();
-                let message = format!("cannot be written: no file can be made in `{name}`");
-                return Err(fault(message).help("choose another folder"));
-            }
             file => {
                 let file = file?;
                 TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());

@@ -8,7 +8,7 @@
 use super::TileSink;
 use crate::graph::types::Element;
 use crate::io::error::{Fault, IoError, fault};
-use crate::io::replace::{beside, forget};
+use crate::io::replace::{beside_plain, forget};
 use crate::stream::{Complete, Tiling};
 use serde_json::json;
 use std::fs;
@@ -37,7 +37,7 @@ pub(super) fn new_folder(path: &Path) -> Result<(), Fault> {
 
 /// Writes a file beside its place, and gives it its name.
 pub(in crate::io) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (mut file, temporary) = beside(path).map_err(Fault::into_io)?;
+    let (mut file, temporary) = beside_plain(path)?;
     let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
     forget(&temporary);
     written.inspect_err(|_| _ = fs::remove_file(&temporary))

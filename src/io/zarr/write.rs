@@ -10,7 +10,7 @@
 use super::chain::squeezed;
 use super::crc::crc32c;
 use super::metadata::{Compression, Keys, Layout, print};
-use crate::io::replace::{beside, forget};
+use crate::io::replace::{beside_plain, forget};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, File, OpenOptions};
@@ -152,10 +152,6 @@ impl Drop for ChunkWriter {
             forget(&shard.path);
         }
     }
-}
-
-fn beside_plain(path: &Path) -> io::Result<(File, PathBuf)> {
-    beside(path).map_err(crate::io::error::Fault::into_io)
 }
 
 /// Makes something in a folder, and the folder if it is not there yet.
