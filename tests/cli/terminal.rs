@@ -129,6 +129,7 @@ fn a_session_on_a_terminal() {
     terminal.shows("> ");
     terminal.press("6 * 7\r");
     terminal.shows("42");
+    terminal.shows("> ");
     terminal.press("\x04");
     assert_eq!(terminal.ends(), Some(0));
     assert!(folder.read("history").contains("6 * 7"));
