@@ -79,6 +79,11 @@ pub trait TileStore: Send + Sync {
 
     /// Bytes that it may hold.
     fn limit(&self) -> u64;
+
+    /// Whether it keeps whatever it is given, so that no read is too large for it as long as its parts are not.
+    fn keeps_all(&self) -> bool {
+        false
+    }
 }
 
 impl Tile {

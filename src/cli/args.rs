@@ -458,7 +458,8 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
         Command::Tree(_) | Command::Graph(_) | Command::Explain(_) => None,
         #[cfg(feature = "zarr")]
         Command::Store(_) => None,
-        Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
+        Command::Stream(args) => super::stream::misuse(args).map(|why| ("stream", why)),
+        Command::Repl(_) | Command::Serve(_) => None,
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => None,
         Command::New(_) | Command::Completions { .. } => None,

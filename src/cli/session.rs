@@ -11,7 +11,7 @@ use super::numbers;
 use super::progress::Progress;
 use super::report::Report;
 use super::script::Script;
-use super::source::Source;
+use super::source::{Origin, Source};
 use super::values::is_stdin;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
@@ -68,17 +68,38 @@ pub(super) fn open(
     {
         engine.bind_file(input, path).map_err(|error| failed(&name, error, report))?;
     }
-    for input in streams {
-        let path = script.bindings.iter().find(|(name, _)| **name == *input).map(|(_, path)| Path::new(path));
-        let source = Source::open(path, None, report)?.stopping(stop.clone());
-        engine.bind_stream(&input, source).map_err(|error| failed(&name, error, report))?;
-    }
+    bind_streams(&mut engine, (file, &name), script, &stop, report)?;
     let progress = Arc::new(Progress::new(report.is_quiet()));
     engine.on_progress(progress.listener());
     let trace = options.trace.as_ref().map(|_| Arc::new(Trace::new(move || micros(start))));
     trace.iter().for_each(|trace| engine.record(trace.clone()));
     stop_on_signals(stop, &name, report)?;
     Ok(Session { name, engine, progress, trace, start })
+}
+
+/// Gives streams what `--bind` says, or standard input, which only one can have.
+fn bind_streams(
+    engine: &mut Engine,
+    (file, name): (&Path, &str),
+    script: &ScriptOptions,
+    stop: &Arc<AtomicBool>,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    let mut taken = is_stdin(file).then(|| "the script".to_owned());
+    for input in engine.stream_inputs() {
+        let bound = script.bindings.iter().find(|(name, _)| **name == *input);
+        let origin = bound.map_or(Origin::Stdin, |(_, text)| Origin::bound(text));
+        if origin == Origin::Stdin
+            && let Some(other) = taken.replace(quoted(&input))
+        {
+            let message = format!("{} and {other} cannot both come from standard input", quoted(&input));
+            let help = format!("add `--bind {input}=path`, or a port: `--bind {input}=tcp:9000`");
+            return Err(report.fail(name, Diagnostic::new(Code::E1001, message).help(help)));
+        }
+        let source = Source::open(origin, report)?.stopping(stop.clone());
+        engine.bind_stream(&input, source).map_err(|error| failed(name, error, report))?;
+    }
+    Ok(())
 }
 
 fn micros(start: Instant) -> u64 {

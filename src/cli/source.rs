@@ -32,6 +32,8 @@ pub(super) struct Source {
 
 enum From {
     File(File),
+    /// A port that nothing has connected to yet.
+    Port(TcpListener),
     Socket(TcpStream),
     /// Standard input, of which nothing was asked yet.
     Stdin,
@@ -39,22 +41,37 @@ enum From {
     Thread(Receiver<io::Result<Vec<u8>>>, SyncSender<Vec<u8>>),
 }
 
+/// What a stream is to come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin<'a> {
+    File(&'a Path),
+    /// One connection to this port of 127.0.0.1.
+    Port(u16),
+    Stdin,
+}
+
+impl<'a> Origin<'a> {
+    /// What `--bind cam=…` means for a stream: `tcp:9000` is a port, anything else a file.
+    pub(super) fn bound(text: &'a str) -> Origin<'a> {
+        match text.strip_prefix("tcp:").and_then(|port| port.parse().ok()) {
+            Some(port) => Origin::Port(port),
+            None => Origin::File(Path::new(text)),
+        }
+    }
+}
+
 impl Source {
-    /// Opens a file, waits for a connection to a port, or else takes standard input.
-    pub(super) fn open(
-        path: Option<&Path>,
-        port: Option<u16>,
-        report: &mut Report,
-    ) -> Result<Source, Outcome> {
-        let name = match (path, port) {
-            (Some(path), _) => quoted(&shown(path)),
-            (None, Some(_)) => "the connection".to_owned(),
-            (None, None) => "standard input".to_owned(),
+    /// Opens a file, listens at a port, or takes standard input; nothing is read or waited for.
+    pub(super) fn open(origin: Origin<'_>, report: &mut Report) -> Result<Source, Outcome> {
+        let name = match origin {
+            Origin::File(path) => quoted(&shown(path)),
+            Origin::Port(port) => format!("port {port} of 127.0.0.1"),
+            Origin::Stdin => "standard input".to_owned(),
         };
-        let from = match (path, port) {
-            (Some(path), _) => File::open(path).map(From::File),
-            (None, Some(port)) => listen(port, report).map(From::Socket),
-            (None, None) => Ok(From::Stdin),
+        let from = match origin {
+            Origin::File(path) => File::open(path).map(From::File),
+            Origin::Port(port) => listen(port, report).map(From::Port),
+            Origin::Stdin => Ok(From::Stdin),
         };
         let from = from.map_err(|error| {
             let message = format!("{name} cannot be read: {}", why(&error));
@@ -63,13 +80,26 @@ impl Source {
         Ok(Source { name, from, block: vec![0; BLOCK] })
     }
 
+    /// Waits for a connection, where there is to be one, and starts to read; false when it is to stop.
+    fn begin(&mut self, stopped: &AtomicBool) -> io::Result<bool> {
+        match &self.from {
+            From::Stdin => self.from = on_thread(io::stdin())?,
+            From::Port(listener) => match accept(listener, stopped)? {
+                Some(socket) => self.from = From::Socket(socket),
+                None => return Ok(false),
+            },
+            From::File(_) | From::Socket(_) | From::Thread(..) => {}
+        }
+        Ok(true)
+    }
+
     /// The next bytes; none at the end, or when it is to stop.
     pub(super) fn next(&mut self, stopped: &AtomicBool) -> Result<Option<&[u8]>, IoError> {
-        if let From::Stdin = self.from {
-            self.from = on_thread(io::stdin()).map_err(|error| self.unread(&error))?;
+        if !self.begin(stopped).map_err(|error| self.unread(&error))? {
+            return Ok(None);
         }
         let size = match &mut self.from {
-            From::Stdin => Ok(0),
+            From::Stdin | From::Port(_) => Ok(0),
             From::File(file) => read(file, &mut self.block, stopped),
             From::Socket(socket) => read(socket, &mut self.block, stopped),
             From::Thread(blocks, back) => receive(blocks, back, &mut self.block, stopped),
@@ -154,13 +184,31 @@ fn receive(
     }
 }
 
-/// Waits for one connection, from this machine.
-fn listen(port: u16, report: &Report) -> io::Result<TcpStream> {
+/// Listens at a port for programs of this machine.
+fn listen(port: u16, report: &Report) -> io::Result<TcpListener> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
+    // A wait without end could not be ended by Ctrl-C.
+    listener.set_nonblocking(true)?;
     report.say(&format!("waiting for a connection to {}", listener.local_addr()?));
-    let (stream, _) = listener.accept()?;
-    stream.set_read_timeout(Some(LOOK))?;
-    Ok(stream)
+    Ok(listener)
+}
+
+/// Waits for one connection; none when it is to stop.
+fn accept(listener: &TcpListener, stopped: &AtomicBool) -> io::Result<Option<TcpStream>> {
+    while !stopped.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((socket, _)) => {
+                socket.set_nonblocking(false)?;
+                socket.set_read_timeout(Some(LOOK))?;
+                return Ok(Some(socket));
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                std::thread::sleep(LOOK);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(None)
 }
 
 /// Reads on a thread of its own.

@@ -11,10 +11,14 @@ use super::numbers;
 use super::report::{Report, plural};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::io::IoError;
-use crate::io::store::{SeriesState, StoreFolder, is_sound, series_state};
+use crate::io::store::{SeriesState, StoreFolder, is_sound, remove_empty, series_state};
 use clap::{Args, Subcommand};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Seconds after which nobody is writing a file any more.
+const UNFINISHED: u64 = 3600;
 
 /// `itp store`
 #[derive(Debug, Args)]
@@ -37,7 +41,7 @@ pub enum StoreAction {
         /// The folder that was given to --store
         dir: PathBuf,
     },
-    /// Remove what is damaged and what a process left behind, and the oldest tiles beyond a size
+    /// Remove what is damaged, what a process left behind an hour ago or more, and the oldest tiles beyond a size
     Gc {
         /// The folder that was given to --store
         dir: PathBuf,
@@ -101,9 +105,11 @@ fn gc(states: &[SeriesState], keep: Option<u64>, report: &mut Report) -> Outcome
             bytes += size;
         }
     };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let mut sound = Vec::new();
     for state in states {
-        state.left.iter().for_each(|path| remove(path, 0));
+        let old = state.left.iter().filter(|(_, changed)| changed + UNFINISHED < now);
+        old.for_each(|(path, _)| remove(path, 0));
         for (path, size, changed) in &state.tiles {
             if is_sound(path) {
                 sound.push((*changed, path, *size));
@@ -120,6 +126,7 @@ fn gc(states: &[SeriesState], keep: Option<u64>, report: &mut Report) -> Outcome
             all -= size;
         }
     }
+    states.iter().for_each(|state| remove_empty(&state.folder));
     report.say(&format!(
         "{} removed, {}; {} left",
         plural(files, "file"),

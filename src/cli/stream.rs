@@ -11,7 +11,7 @@ use super::files;
 use super::numbers;
 use super::report::Report;
 use super::session;
-use super::source::{self, Source};
+use super::source::{self, Origin, Source};
 use super::stream_args::StreamArgs;
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::io::IoError;
@@ -36,8 +36,7 @@ enum OutKind {
 
 fn done(args: &StreamArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let name = files::shown(&args.out);
-    let kind = kind_of(args, report)?;
-    let tiling = tiling(args).map_err(|why| misused(why, report))?;
+    let (kind, tiling) = way_of(args).expect("arguments are checked when they are parsed");
     let stopped = Arc::new(AtomicBool::new(false));
     session::stop_on_signals(stopped.clone(), &name, report)?;
     let mut way = open(args, kind, &tiling, report)?;
@@ -49,7 +48,8 @@ fn done(args: &StreamArgs, report: &mut Report) -> Result<Outcome, Outcome> {
         return Err(report.fail(&name, Diagnostic::new(Code::E1005, message).help(help)));
     }
     report.say(&format!("{name}: {}, peak {}", way.about, numbers::bytes(peak)));
-    let source = Source::open(args.input.as_deref(), args.port, report);
+    let port = args.port.map_or(Origin::Stdin, Origin::Port);
+    let source = Source::open(args.input.as_deref().map_or(port, Origin::File), report);
     let mut source = source.inspect_err(|_| way.abandon())?;
     let start = Instant::now();
     let taken = pump(&mut source, &mut way.sink, &stopped);
@@ -68,33 +68,35 @@ fn failed(name: &str, error: IoError, report: &mut Report) -> Outcome {
     report.fail(name, error.help.into_iter().fold(diagnostic, Diagnostic::help))
 }
 
-fn misused(why: String, report: &mut Report) -> Outcome {
-    report.fail("the command line", Diagnostic::new(Code::E0903, why));
-    Outcome::Misused
+/// What no single argument shows to be wrong.
+pub(super) fn misuse(args: &StreamArgs) -> Option<String> {
+    way_of(args).err()
 }
 
-fn kind_of(args: &StreamArgs, report: &mut Report) -> Result<OutKind, Outcome> {
+/// What files there will be, and how they are cut.
+fn way_of(args: &StreamArgs) -> Result<(OutKind, Tiling), String> {
+    Ok((kind_of(args)?, tiling(args)?))
+}
+
+fn kind_of(args: &StreamArgs) -> Result<OutKind, String> {
     let ending = args.out.extension().map(|ending| ending.to_ascii_lowercase());
     let kind = match ending.as_deref().and_then(|ending| ending.to_str()) {
         Some("zarr") => OutKind::Zarr,
         Some("tiles") => OutKind::Tiles,
         Some("npy") => OutKind::Npy,
-        _ => {
-            let why = format!("{} must end in .zarr, .tiles or .npy", quoted(&files::shown(&args.out)));
-            return Err(misused(why, report));
-        }
+        _ => return Err(format!("{} must end in .zarr, .tiles or .npy", quoted(&files::shown(&args.out)))),
     };
     let zarr = args.shard.is_some() || args.pyramid.is_some() || args.codec.name != "none";
     if zarr && kind != OutKind::Zarr {
-        return Err(misused("`--codec`, `--shard` and `--pyramid` are for zarr arrays".to_owned(), report));
+        return Err("--codec, --shard and --pyramid are for zarr arrays".to_owned());
     }
     Ok(kind)
 }
 
 fn tiling(args: &StreamArgs) -> Result<Tiling, String> {
-    let (frames, inner) = args.shape.0.split_first().ok_or("`--shape` has no sizes")?;
+    let (frames, inner) = args.shape.0.split_first().ok_or("--shape has no sizes")?;
     if inner.contains(&0) {
-        return Err("only the first size of `--shape` may be 0".to_owned());
+        return Err("only the first size of --shape may be 0".to_owned());
     }
     Tiling::new((*frames > 0).then_some(*frames), inner, &args.tile.0).map_err(|error| error.to_string())
 }
@@ -234,8 +236,11 @@ mod tests {
     fn only_the_first_size_may_be_open() {
         let parsed = |shape: &str, tile: &str| {
             let line = format!("itp stream --shape {shape} --type u8 --tile {tile} --out a.zarr");
-            let cli = super::super::args::parse(line.split(' ').map(Into::into).collect()).unwrap();
-            let super::super::args::Command::Stream(args) = cli.command else { panic!("a stream") };
+            let cli = super::super::args::parse(line.split(' ').map(Into::into).collect());
+            let super::super::args::Command::Stream(args) = cli.map_err(|error| error.to_string())?.command
+            else {
+                panic!("a stream")
+            };
             tiling(&args).map(|tiling| tiling.peak())
         };
         assert_eq!(parsed("0,4,6", "2,2,3"), Ok(4));

@@ -125,7 +125,8 @@ impl TileStore for DiskStore {
             return;
         }
         let described = SeriesAbout {
-            word: word.to_string(),
+            // Another version may have other ideas of the same definition.
+            word: format!("{word} itp {}", env!("CARGO_PKG_VERSION")),
             name: about.name.to_string(),
             element: about.element,
             chunk: about.grid.shape.clone(),
@@ -173,5 +174,9 @@ impl TileStore for DiskStore {
 
     fn limit(&self) -> u64 {
         LIMIT
+    }
+
+    fn keeps_all(&self) -> bool {
+        true
     }
 }

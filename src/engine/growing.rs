@@ -4,17 +4,20 @@
 //! calm[1:inf, :, :]   rows 1..33, rows 33..65, …, and the few that the last frames allow
 //! ```
 
-use super::Engine;
 use super::error::Result;
 use super::output::unwritten;
-use super::streams::rows_of;
+use super::streams::{Asked, rows_of};
+use super::{Engine, Prepared};
 use crate::diagnostic::{self, Code, Diagnostic, quoted};
+use crate::graph::body::TensorId;
+use crate::graph::view::View;
 use crate::graph::{FileKind, Output};
 use crate::index::Interval;
 use crate::io::ingest::{Ingest, NpyRows};
 use crate::io::{IoError, Writer};
 use crate::run::job::Sink;
 use crate::run::stats::Stats;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -22,6 +25,10 @@ use std::sync::Arc;
 const BLOCK: u64 = 16 << 20;
 /// Rows of a block, at the most, unless the script says how many a chunk has.
 const MOST_ROWS: i64 = 64;
+/// Bytes of rows that are computed at a time where chunks have many rows, about.
+const MOST: u64 = 64 << 20;
+/// How many blocks away it is looked whether rows need as much as the first.
+const FAR: i64 = 4096;
 
 /// An output on its way.
 pub(super) struct Growing<'e> {
@@ -31,6 +38,23 @@ pub(super) struct Growing<'e> {
     next: i64,
     block: i64,
     peak: u64,
+    /// Frames that the last rows needed, by stream; none before the first rows.
+    needed: Option<BTreeMap<TensorId, Interval>>,
+    /// Whether no more rows can come.
+    ended: bool,
+}
+
+/// Elements that wait until all of their rows are there.
+struct Staged(Vec<u8>);
+
+impl Sink for Staged {
+    fn write(&mut self, bytes: &[u8]) -> diagnostic::Result<()> {
+        if self.0.try_reserve_exact(bytes.len()).is_err() {
+            return Diagnostic::new(Code::E1005, format!("{} bytes cannot be allocated", bytes.len())).err();
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
 }
 
 enum File {
@@ -59,15 +83,40 @@ impl<'e> Growing<'e> {
         let dims = output.view.domain().dims();
         let row = dims.iter().skip(1).map(|dim| dim.interval.len().unwrap_or(1).max(1) as u64);
         let row = row.fold(output.view.element.bytes(), u64::saturating_mul);
+        let some = |bytes: u64| ((bytes / row.max(1)) as i64).max(1);
         let chunk = output.options.chunk.as_ref().and_then(|chunk| chunk.first().copied());
-        let block = chunk.unwrap_or(((BLOCK / row.max(1)) as i64).clamp(1, MOST_ROWS)).max(1);
+        let block = chunk.map_or(some(BLOCK).min(MOST_ROWS), |chunk| chunk.clamp(1, some(MOST)));
         let next = dims.first().map_or(0, |dim| dim.interval.first());
         let (file, room) = open(engine, output, block)?;
-        let mut growing = Growing { output, file, next, block, peak: room };
-        let rows = growing.next_rows();
-        let planned = growing.rows(engine, rows)?;
-        growing.peak = growing.peak.saturating_add(planned.plan().bytes_peak);
+        let mut growing = Growing { output, file, next, block, peak: 0, needed: None, ended: false };
+        let staged = row.saturating_mul(growing.next_rows().max(0) as u64);
+        growing.peak = growing.planned_peak(engine)?.saturating_add(room).saturating_add(staged);
         Ok(growing)
+    }
+
+    /// What any block of rows takes: the first ones tell, and one far away shows that it stays so.
+    fn planned_peak(&self, engine: &Engine) -> Result<u64> {
+        let mut near = 0;
+        for at in 0..3 {
+            let first = self.next + at * self.block;
+            if at == 0 || self.end().is_none_or(|end| first + self.block <= end) {
+                near = self.rows(engine, first, self.next_rows())?.plan().bytes_peak.max(near);
+            }
+        }
+        if self.end().is_some() {
+            return Ok(near);
+        }
+        let far = self.next + FAR * self.block;
+        let there = engine.plan_view(self.view(engine, far, self.block)?)?.plan().bytes_peak;
+        if there <= near.saturating_mul(2) {
+            return Ok(near.max(there));
+        }
+        let message = format!(
+            "{} needs more and more of its streams: {near} bytes for the first rows, {there} bytes for row {far}",
+            quoted(&self.output.view.name)
+        );
+        let diagnostic = Diagnostic::new(Code::E1010, message).at(self.output.span, "");
+        Err(engine.error(diagnostic.help("write the stream to a file with `itp stream`, and read that")))
     }
 
     /// Bytes at the peak.
@@ -99,23 +148,58 @@ impl<'e> Growing<'e> {
         self.end().map_or(self.block, |end| self.block.min(end - self.next))
     }
 
-    fn rows<'p>(&self, engine: &'p Engine, rows: i64) -> Result<super::Prepared<'p>> {
-        let view = match self.output.view.rank() {
-            0 => self.output.view.clone(),
-            _ => {
-                let cut = rows_of(&self.output.view, Interval::trusted(self.next, self.next + rows - 1));
-                Arc::new(cut.map_err(|diagnostic| engine.error(diagnostic))?)
-            }
-        };
-        engine.prepare_view(view)
+    fn view(&self, engine: &Engine, first: i64, rows: i64) -> Result<Arc<View>> {
+        if self.output.view.rank() == 0 {
+            return Ok(self.output.view.clone());
+        }
+        let cut = rows_of(&self.output.view, Interval::trusted(first, first + rows - 1));
+        cut.map(Arc::new).map_err(|diagnostic| engine.error(diagnostic))
     }
 
-    /// Computes and writes rows.
+    fn rows<'p>(&self, engine: &'p Engine, first: i64, rows: i64) -> Result<Prepared<'p>> {
+        engine.prepare_view(self.view(engine, first, rows)?)
+    }
+
+    /// Computes and writes rows. They are written when all of them are there: a stream may end in between.
     pub(super) fn advance(&mut self, engine: &Engine, rows: i64) -> Result<Stats> {
-        let prepared = self.rows(engine, rows)?;
-        let stats = prepared.run(&mut self.file)?;
-        self.next += rows;
+        let prepared = self.rows(engine, self.next, rows)?;
+        let mut staged = Staged(Vec::new());
+        let stats = prepared.run(&mut staged)?;
+        self.file.write(&staged.0).map_err(|diagnostic| engine.error(diagnostic))?;
         Ok(stats)
+    }
+
+    /// Takes note of rows that are written, and of what they needed.
+    pub(super) fn advanced(&mut self, rows: i64, asked: &BTreeMap<TensorId, Asked>) {
+        self.next += rows;
+        self.ended = self.next_rows() <= 0;
+        let needed = asked.iter().filter_map(|(id, asked)| Some((*id, asked.frames?)));
+        self.needed = Some(needed.collect());
+    }
+
+    /// Takes note that no more rows can come.
+    pub(super) fn stop(&mut self) {
+        self.ended = true;
+    }
+
+    /// Whether it has all of its rows.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether it has some of its rows.
+    pub(super) fn has_begun(&self) -> bool {
+        self.needed.is_some()
+    }
+
+    /// The highest frame that it has needed, so that outputs can go on side by side.
+    pub(super) fn reached(&self) -> i64 {
+        self.needed.iter().flatten().map(|(_, frames)| frames.last()).max().unwrap_or(i64::MIN)
+    }
+
+    /// The lowest frame of a stream that it needed last.
+    pub(super) fn lowest(&self, stream: TensorId) -> Option<i64> {
+        Some(self.needed.as_ref()?.get(&stream)?.first())
     }
 
     /// Completes the file; what became of it.

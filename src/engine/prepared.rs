@@ -122,6 +122,12 @@ impl Engine {
         Err(self.error(Diagnostic::new(Code::E0802, message).help("read a slice with both ends: `--read`")))
     }
 
+    /// Plans a read that is not going to run, with the data there is, whatever it takes.
+    pub(super) fn plan_view(&self, view: Arc<View>) -> Result<Box<dyn Planned>> {
+        let job = Job { world: self.world_for(view.base)?, view, limits: self.limits.clone() };
+        self.backend.plan(job).map_err(|diagnostic| self.error(diagnostic))
+    }
+
     fn planned(&self, view: &Arc<View>, world: Arc<World>) -> Result<Box<dyn Planned>> {
         let job = Job { view: view.clone(), world, limits: self.limits.clone() };
         let planned = self.backend.plan(job.clone()).map_err(|diagnostic| self.error(diagnostic))?;

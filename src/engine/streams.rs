@@ -6,13 +6,15 @@
 //! output "calm.zarr" = calm[1:, :, :] chunk [32, 256, 256]        grows until the stream ends
 //! ```
 //!
-//! Outputs advance together, some rows of each at a time. A box that is asked for waits until its frames have come; once
-//! all outputs have advanced, frames below the lowest that any of them asked for are forgotten.
+//! Outputs advance by some rows at a time, the one first that has come least far along the stream. A box that is asked for
+//! waits until its frames have come; frames below the lowest that any output asked for last are forgotten. So no more
+//! frames are in memory than the outputs need for their rows, however long the stream is.
 
 use super::Engine;
 use super::data::declared;
 use super::error::Result;
 use super::growing::Growing;
+use super::limit::memory_limit;
 use crate::diagnostic::{self, Code, Diagnostic, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::uses::uses;
@@ -23,7 +25,7 @@ use crate::index::{Domain, Interval, Transform};
 use crate::plan::grid::volume;
 use crate::run::inputs::{BoxSource, InputData};
 use crate::run::stats::Stats;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -41,8 +43,17 @@ struct State {
     frames: VecDeque<Vec<u8>>,
     first: i64,
     ended: bool,
-    /// The lowest frame that was asked for since frames were last forgotten.
-    lowest: Option<i64>,
+    /// Frames from the lowest to the highest that were asked for, and whether the last did not come any more.
+    asked: Asked,
+}
+
+/// What was asked of a stream since somebody looked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    /// From the lowest frame to the highest.
+    pub(super) frames: Option<Interval>,
+    /// Whether the stream ended before the highest.
+    pub(super) over: bool,
 }
 
 impl StreamInput {
@@ -63,7 +74,7 @@ impl StreamInput {
                 .help("write the first dimension as `0..inf`, and give the others both ends")
                 .err();
         };
-        let state = State { reader, frames: VecDeque::new(), first, ended: false, lowest: None };
+        let state = State { reader, frames: VecDeque::new(), first, ended: false, asked: Asked::default() };
         Ok(StreamInput { tensor: tensor.clone(), frame: frame.max(1), state: Mutex::new(state) })
     }
 
@@ -71,15 +82,15 @@ impl StreamInput {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn has_ended(&self) -> bool {
-        self.lock().ended
+    /// What was asked for since this was called last.
+    fn asked(&self) -> Asked {
+        std::mem::take(&mut self.lock().asked)
     }
 
-    /// Forgets frames that nothing has asked for lately.
-    fn advance(&self) {
+    /// Forgets the frames before one.
+    fn forget_before(&self, frame: i64) {
         let mut state = self.lock();
-        let Some(lowest) = state.lowest.take() else { return };
-        while state.first < lowest && state.frames.pop_front().is_some() {
+        while state.first < frame && state.frames.pop_front().is_some() {
             state.first += 1;
         }
     }
@@ -121,6 +132,7 @@ impl StreamInput {
             }
         }
         if state.ended && state.first + (state.frames.len() as i64) <= last {
+            state.asked.over = true;
             return Err(self.over(state, last));
         }
         Ok(())
@@ -145,7 +157,7 @@ impl BoxSource for StreamInput {
         if times.first() < state.first {
             return Err(self.passed(times.first(), state.first));
         }
-        state.lowest = Some(state.lowest.map_or(times.first(), |lowest| lowest.min(times.first())));
+        state.asked.frames = Some(state.asked.frames.map_or(*times, |asked| asked.hull(*times)));
         self.until(&mut state, times.last())?;
         let frame: Vec<Interval> = self.tensor.domain.dims()[1..].iter().map(|dim| dim.interval).collect();
         let step = volume(inner) as usize * element;
@@ -204,13 +216,15 @@ impl Engine {
             growing.push(Growing::create(self, output)?);
         }
         let peak: u64 = growing.iter().map(Growing::peak).fold(0, u64::saturating_add);
-        told(&format!(
-            "peak {peak} bytes for {} rows at a time",
-            growing.iter().map(Growing::block).max().unwrap_or(0)
-        ));
+        self.fits(peak)?;
+        let rows = growing.iter().map(Growing::block).max().unwrap_or(0);
+        told(&format!("peak {peak} bytes for {rows} rows at a time"));
         let mut stats = Stats { engine: self.backend.name(), ..Stats::default() };
-        while self.round(&mut growing, &mut stats)? {
-            self.streams.values().for_each(|stream| stream.advance());
+        while let Some(output) =
+            growing.iter_mut().filter(|output| !output.has_ended()).min_by_key(|output| output.reached())
+        {
+            self.advance(output, &mut stats)?;
+            self.forget_frames(&growing);
         }
         for output in growing {
             told(&output.finish(self)?);
@@ -218,27 +232,54 @@ impl Engine {
         Ok(stats)
     }
 
-    /// Advances every output once; whether one did.
-    fn round(&self, growing: &mut [Growing<'_>], stats: &mut Stats) -> Result<bool> {
-        let mut advanced = false;
-        for output in growing.iter_mut() {
-            let mut rows = output.next_rows();
-            while rows > 0 {
-                match output.advance(self, rows) {
-                    Ok(more) => {
-                        stats.add(&more);
-                        advanced = true;
-                        break;
-                    }
-                    Err(error) if !self.streams.values().any(|stream| stream.has_ended()) => {
-                        return Err(error);
-                    }
-                    Err(error) if output.needs_all() => return Err(error),
-                    Err(_) => rows /= 2,
+    /// An error if all outputs together take more memory than they may.
+    fn fits(&self, peak: u64) -> Result<()> {
+        match memory_limit(&self.limits, peak) {
+            Some(limit) if peak > limit => {
+                let message =
+                    format!("the outputs need {peak} bytes at their peak, but the limit is {limit}");
+                Err(self.error(
+                    Diagnostic::new(Code::E1005, message).help("write fewer outputs, or raise `--memory`"),
+                ))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Advances an output by as many rows as frames allow; at the end of a stream that may be none.
+    fn advance(&self, output: &mut Growing<'_>, stats: &mut Stats) -> Result<()> {
+        let mut rows = output.next_rows();
+        while rows > 0 {
+            let done = output.advance(self, rows);
+            let asked: BTreeMap<TensorId, Asked> =
+                self.streams.iter().map(|(id, stream)| (*id, stream.asked())).collect();
+            match done {
+                Ok(more) => {
+                    stats.add(&more);
+                    output.advanced(rows, &asked);
+                    return Ok(());
                 }
+                Err(error) if output.needs_all() || asked.values().all(|asked| !asked.over) => {
+                    return Err(error);
+                }
+                Err(_) => rows /= 2,
             }
         }
-        Ok(advanced)
+        output.stop();
+        Ok(())
+    }
+
+    /// Forgets frames that no output will ask for, as far as one can tell from what they asked for last.
+    fn forget_frames(&self, growing: &[Growing<'_>]) {
+        let running = || growing.iter().filter(|output| !output.has_ended());
+        if running().any(|output| !output.has_begun()) {
+            return;
+        }
+        for (id, stream) in &self.streams {
+            if let Some(lowest) = running().filter_map(|output| output.lowest(*id)).min() {
+                stream.forget_before(lowest);
+            }
+        }
     }
 
     /// An output without an end has to depend on a stream, which has one.

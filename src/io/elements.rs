@@ -161,11 +161,6 @@ pub(super) fn load(element: Element, bytes: &[u8]) -> Number {
     with_sample!(element, S => S::load(bytes))
 }
 
-/// Makes a value one element.
-pub(super) fn store(element: Element, value: Number, bytes: &mut [u8]) {
-    with_sample!(element, S => S::store(value, bytes));
-}
-
 /// Turns big-endian elements into little-endian ones, or back.
 pub(super) fn swap_bytes(element: Element, bytes: &mut [u8]) {
     match element.bytes() {

@@ -11,6 +11,8 @@
 
 mod folder;
 #[cfg(feature = "zarr")]
+mod halve;
+#[cfg(feature = "zarr")]
 mod pyramid;
 mod rows;
 mod writers;
@@ -21,7 +23,7 @@ pub use folder::TileFolder;
 #[cfg(feature = "zarr")]
 pub(super) use folder::write_file;
 #[cfg(feature = "zarr")]
-pub use pyramid::Shrink;
+pub use halve::Shrink;
 pub use rows::NpyRows;
 #[cfg(feature = "zarr")]
 pub use zarr::{ZarrPlan, ZarrSink};
@@ -135,5 +137,85 @@ impl Ingest {
             Ok(closed)
         };
         close().map_err(|error: io::Error| Fault::System(error).writing(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    /// A disk that takes its time.
+    #[derive(Default)]
+    struct Slow {
+        written: AtomicU64,
+        frames: AtomicU64,
+    }
+
+    impl TileSink for Slow {
+        fn put(&self, _: &Complete) -> io::Result<()> {
+            std::thread::sleep(Duration::from_millis(2));
+            self.written.fetch_add(1, Ordering::SeqCst);
+            Ok(())
+        }
+
+        fn reached(&self, _: u64) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn finish(&self, frames: u64) -> io::Result<()> {
+            self.frames.store(frames, Ordering::SeqCst);
+            Ok(())
+        }
+
+        fn beside(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_slow_sink_slows_the_source() {
+        for threads in [1, 2, 4] {
+            let (sink, tiling) = (Arc::new(Slow::default()), Tiling::new(None, &[8], &[2, 4]).unwrap());
+            let mut ingest = Ingest::new(Path::new("a"), tiling.clone(), 1, threads, sink.clone()).unwrap();
+            let room = writers::in_flight(threads);
+            assert_eq!(peak_bytes(&tiling, 1, threads, &*sink), 8 * (2 + room));
+            for frame in 1..=100 {
+                ingest.append(&[7; 8]).unwrap();
+                let (complete, written) = (frame / 2 * 2, sink.written.load(Ordering::SeqCst));
+                assert!(
+                    complete <= written + room,
+                    "{complete} tiles are complete, and {written} are written"
+                );
+            }
+            assert_eq!(ingest.close().unwrap().frames, 100);
+            assert_eq!((sink.written.load(Ordering::SeqCst), sink.frames.load(Ordering::SeqCst)), (100, 100));
+        }
+    }
+
+    #[test]
+    fn a_sink_that_fails_ends_the_stream() {
+        struct Broken;
+        impl TileSink for Broken {
+            fn put(&self, _: &Complete) -> io::Result<()> {
+                Err(io::Error::other("no more room"))
+            }
+            fn reached(&self, _: u64) -> io::Result<()> {
+                Ok(())
+            }
+            fn finish(&self, _: u64) -> io::Result<()> {
+                Ok(())
+            }
+            fn beside(&self) -> u64 {
+                0
+            }
+        }
+        for threads in [1, 3] {
+            let tiling = Tiling::new(None, &[4], &[1, 4]).unwrap();
+            let mut ingest = Ingest::new(Path::new("a"), tiling, 1, threads, Arc::new(Broken)).unwrap();
+            let appended = (0..100).try_for_each(|_| ingest.append(&[7; 4]).map(drop));
+            assert!(appended.unwrap_err().message.contains("no more room"));
+        }
     }
 }

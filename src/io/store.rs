@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Tiles below 0 that an array has where there is no lower end.
 const BELOW: i64 = 1 << 40;
@@ -226,12 +227,9 @@ impl SeriesFolder {
     /// Writes a tile; whether it has a place here.
     pub fn write(&self, number: &[i64], tile: &StoredTile) -> io::Result<bool> {
         let Some(path) = self.file(number) else { return Ok(false) };
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
         match &tile.held {
             None => {
-                write_file(&path, &with_checksum(Vec::new(), &tile.data))?;
+                write_in_folder(&path, &with_checksum(Vec::new(), &tile.data))?;
                 let _ = fs::remove_file(partial(&path));
             }
             Some(held) => {
@@ -239,7 +237,7 @@ impl SeriesFolder {
                     .iter()
                     .map(|held| held.iter().map(|range| [range.first(), range.last()]).collect())
                     .collect();
-                write_file(
+                write_in_folder(
                     &partial(&path),
                     &with_checksum(format!("{}\n", json!(boxes)).into_bytes(), &tile.data),
                 )?;
@@ -254,6 +252,18 @@ impl SeriesFolder {
             let _ = fs::remove_file(&path);
             let _ = fs::remove_file(partial(&path));
         }
+    }
+}
+
+/// Writes a file, and makes its folder if that is not there, or is removed just now because it was empty.
+fn write_in_folder(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let written = write_file(path, bytes);
+    match (written, path.parent()) {
+        (Err(error), Some(folder)) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(folder)?;
+            write_file(path, bytes)
+        }
+        (written, _) => written,
     }
 }
 
@@ -316,8 +326,10 @@ pub struct SeriesState {
     pub word: String,
     /// Files of tiles, with their bytes and the seconds since 1970 of their last change.
     pub tiles: Vec<(PathBuf, u64, u64)>,
-    /// Files that a process left when it ended.
-    pub left: Vec<PathBuf>,
+    /// Files that a process left when it ended, or is writing, and the seconds since 1970 of their last change.
+    pub left: Vec<(PathBuf, u64)>,
+    /// Where all that is.
+    pub folder: PathBuf,
 }
 
 /// Looks through the folder of a series; its description may be anything.
@@ -332,20 +344,21 @@ pub fn series_state(folder: &Path) -> SeriesState {
         name: text(&about["tensor"]),
         element: text(&json["data_type"]),
         word: text(&about["definition"]),
+        folder: folder.to_owned(),
         ..SeriesState::default()
     };
     let mut queue = vec![folder.to_owned()];
     while let Some(folder) = queue.pop() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
             let (path, Ok(about)) = (entry.path(), entry.metadata()) else { continue };
+            let changed = about.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            let changed = changed.map_or(0, |since| since.as_secs());
             if about.is_dir() {
                 queue.push(path);
             } else if is_temporary(&path) {
-                state.left.push(path);
+                state.left.push((path, changed));
             } else if path.file_name().is_some_and(|name| name != "zarr.json") {
-                let changed =
-                    about.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-                state.tiles.push((path, about.len(), changed.map_or(0, |since| since.as_secs())));
+                state.tiles.push((path, about.len(), changed));
             }
         }
     }
@@ -356,4 +369,20 @@ pub fn series_state(folder: &Path) -> SeriesState {
 /// Whether the file of a tile is what was written.
 pub fn is_sound(path: &Path) -> bool {
     read_checked(path, LARGEST).is_ok()
+}
+
+/// Removes the folders of a series that hold nothing, and its description when no tile is left.
+pub fn remove_empty(series: &Path) {
+    let (mut queue, mut folders) = (vec![series.join("c")], Vec::new());
+    while let Some(folder) = queue.pop() {
+        let inner = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        queue.extend(inner.filter(|path| path.is_dir()));
+        folders.push(folder);
+    }
+    // A folder that is not empty stays: the system sees to that, whoever writes into it meanwhile.
+    folders.iter().rev().for_each(|folder| _ = fs::remove_dir(folder));
+    if !series.join("c").exists() {
+        let _ = fs::remove_file(series.join("zarr.json"));
+        let _ = fs::remove_dir(series);
+    }
 }

@@ -9,6 +9,8 @@
 //! the others wait for it. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
+mod slabs;
+
 use super::inputs::InputData;
 use super::job::{Backend, Control, Job, Memory, Planned, Sink, What, World};
 use super::stats::{Plan, Stats, Store, Windows};
@@ -29,6 +31,7 @@ use crate::plan::timeline::Timeline;
 use crate::tiles::boxes::{few, hull, meet, missing};
 use crate::tiles::flights::{Claims, Flights, Part, Sorted};
 use crate::tiles::{About, Tile, TileKey, TileStore};
+use slabs::in_slabs;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -308,23 +311,28 @@ impl Backend for Kept {
     }
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
-        let whole = self.shared.inner.plan(job.clone())?;
-        let Some(wanted) = self.shared.wanted(&job.view, &job.world) else { return Ok(whole) };
-        let bytes = volume(&wanted.region).saturating_mul(job.view.element.bytes().into());
-        let peak = whole.plan().bytes_peak;
-        // What is missing is computed beside the result, and that takes memory, too.
-        let Some(more) = u64::try_from(bytes).ok().and_then(|bytes| peak.checked_add(bytes)) else {
-            return Ok(whole);
-        };
-        let kept = bytes > 0
-            && bytes <= u128::from(self.shared.store.limit() / PART)
-            && job.limits.memory.is_none_or(|limit| more <= limit);
-        if !kept {
-            return Ok(whole);
-        }
-        let plan = Plan { bytes_peak: more, ..whole.plan().clone() };
-        Ok(Box::new(KeptRead { shared: self.shared.clone(), job, wanted, whole, plan, bytes: more - peak }))
+        plan_kept(&self.shared, job)
     }
+}
+
+fn plan_kept(shared: &Arc<Shared>, job: Job) -> Result<Box<dyn Planned>> {
+    let whole = shared.inner.plan(job.clone())?;
+    let Some(wanted) = shared.wanted(&job.view, &job.world) else { return Ok(whole) };
+    let bytes = volume(&wanted.region).saturating_mul(job.view.element.bytes().into());
+    let peak = whole.plan().bytes_peak;
+    // What is missing is computed beside the result, and that takes memory, too.
+    let more = u64::try_from(bytes).ok().and_then(|bytes| peak.checked_add(bytes));
+    let fits = |more: &u64| {
+        bytes > 0
+            && bytes <= u128::from(shared.store.limit() / PART)
+            && job.limits.memory.is_none_or(|limit| *more <= limit)
+    };
+    let Some(more) = more.filter(fits) else { return in_slabs(shared, &job, &wanted, whole) };
+    let plan = Plan { bytes_peak: more, ..whole.plan().clone() };
+    let (bytes, wanted) = (more - peak, Arc::new(wanted));
+    let read =
+        KeptRead { shared: shared.clone(), job: job.clone(), wanted: wanted.clone(), whole, plan, bytes };
+    in_slabs(shared, &job, &wanted, Box::new(read))
 }
 
 /// What is read: a box of what tiles are of.
@@ -339,7 +347,7 @@ struct Wanted {
 struct KeptRead {
     shared: Arc<Shared>,
     job: Job,
-    wanted: Wanted,
+    wanted: Arc<Wanted>,
     /// The read as it is when nothing is kept.
     whole: Box<dyn Planned>,
     plan: Plan,
@@ -420,7 +428,7 @@ impl KeptRead {
 
     /// The parts of tiles that the read is made of.
     fn parts(&self) -> Vec<Part> {
-        let Wanted { series, region, grid, .. } = &self.wanted;
+        let Wanted { series, region, grid, .. } = &*self.wanted;
         let numbers: Region =
             region.iter().enumerate().map(|(dim, range)| grid.meeting(dim, *range)).collect();
         let mut parts = Vec::new();
@@ -466,8 +474,18 @@ impl KeptRead {
         }
         filling.computed += gaps.iter().map(|gap| volume(gap)).fold(0, u128::saturating_add);
         filling.done.extend(gaps);
-        claims.land(&*self.shared.store, |part, tile| self.tile(part, tile, filling.memory));
+        if self.is_current() {
+            claims.land(&*self.shared.store, |part, tile| self.tile(part, tile, filling.memory));
+        }
         Ok(())
+    }
+
+    /// Whether data that is read while it is needed is still what it was when the read was planned.
+    fn is_current(&self) -> bool {
+        let world = &self.job.world;
+        let on_demand = world.inputs.values().any(|data| data.whole().is_none());
+        let definition = || self.shared.definitions(world)[self.job.view.base.index()].to_string();
+        !on_demand || self.wanted.series.starts_with(&definition())
     }
 
     /// Computes a box, and brings it to where it belongs.

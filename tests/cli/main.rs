@@ -19,6 +19,8 @@ mod runs;
 #[cfg(feature = "serve")]
 mod serve;
 #[cfg(feature = "zarr")]
+mod store;
+#[cfg(feature = "zarr")]
 mod stream;
 #[cfg(all(unix, feature = "repl"))]
 mod terminal;

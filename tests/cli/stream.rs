@@ -1,4 +1,4 @@
-//! `itp stream`, scripts with streams, and `--store`: bytes in, tiles out, whatever comes in between.
+//! `itp stream` and scripts with streams: bytes in, tiles out, whatever comes in between.
 
 use crate::folder::Folder;
 use serde_json::Value;
@@ -149,7 +149,7 @@ fn a_pyramid_is_made_on_the_way() {
 }
 
 /// A process of the binary with a pipe into it.
-fn begun(folder: &Folder, args: &[&str]) -> std::process::Child {
+pub(crate) fn begun(folder: &Folder, args: &[&str]) -> std::process::Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_itp"));
     command
         .args(args)
@@ -160,7 +160,7 @@ fn begun(folder: &Folder, args: &[&str]) -> std::process::Child {
     command.spawn().unwrap()
 }
 
-fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < Duration::from_secs(60), "{what} takes too long");
@@ -276,108 +276,88 @@ fn the_page_about_streams_keeps_its_word() {
     assert_eq!(metadata(&folder.path("levels.zarr/3"))["shape"], serde_json::json!([5, 32, 40]));
 }
 
-const CHAIN: &str = "param gain = 2
-input photo: f32[y: 300, x: 300] from \"photo.npy\"
-tensor wide: f32[y: inf, x: inf] = photo.clamp()[y, x] * gain
-tensor blur: f32[y: inf, x: inf] = (sum(i in -1..=1, j in -1..=1) wide[y + i, x + j]) / 9
-output \"blur.npy\" = blur[-40:300, -40:300]
+#[test]
+fn a_pyramid_of_a_stream_that_ends_early_has_all_that_came() {
+    let folder = Folder::new();
+    // 16 columns in tiles of 2: levels of 16, 8, 4 and 2 columns. The stream ends after one of four tiles of level 2.
+    let args = ["stream", "--shape", "0,2,16", "--type", "u8", "--tile", "2,2,2", "--out", "cam.zarr"];
+    let bytes = [7; 32 + 8];
+    folder
+        .itp_fed(&[&args[..], &["--pyramid", "max"]].concat(), bytes)
+        .ends(0)
+        .tells("8 of 32 bytes of one more");
+    let script = "input a: u8[t: 2, y: 1, x: 8] from \"cam.zarr/1\"\ninput b: u8[t: 2, y: 1, x: 4] from \"cam.zarr/2\"\n\
+                  input c: u8[t: 2, y: 1, x: 2] from \"cam.zarr/3\"\n\
+                  output \"a.raw\" = a[:, :, :]\noutput \"b.raw\" = b[:, :, :]\noutput \"c.raw\" = c[:, :, :]\n";
+    folder.write("back.itp", script);
+    folder.itp(&["run", "back.itp", "-q"]).ends(0).silent();
+    assert_eq!(fs::read(folder.path("a.raw")).unwrap(), [[7; 8], [7, 7, 7, 7, 0, 0, 0, 0]].concat());
+    assert_eq!(fs::read(folder.path("b.raw")).unwrap(), [[7; 4], [7, 7, 0, 0]].concat());
+    assert_eq!(fs::read(folder.path("c.raw")).unwrap(), [7, 7, 7, 0]);
+}
+
+#[test]
+fn outputs_of_different_rates_go_side_by_side() {
+    // `wide` has one row for 64 of `small`: frames between them must not pile up, and none may be forgotten too early.
+    let script = "input cam: u8[t: 0..inf, x: 64] from stream
+tensor small: u8[t: 0..inf] = cam[2 * t + 1, 0]
+tensor wide: u8[t: 1..inf, y: 4000, x: 64] = cam[t - 1, x] + u8(y)
+output \"small.npy\" = small[0:]
+output \"wide.npy\" = wide[1:, :, :]
 ";
-
-/// A script, its photo, and what its output is without a store.
-fn chain() -> (Folder, Vec<u8>) {
-    let folder = Folder::with("chain.itp", CHAIN);
-    folder.write("photo.itp", "tensor p: f32[y: 300, x: 300] = rand(y, x)\noutput \"photo.npy\" = p\n");
-    folder.itp(&["run", "photo.itp", "-q"]).ends(0).silent();
-    folder.itp(&["run", "chain.itp", "-q"]).ends(0).silent();
-    let expect = fs::read(folder.path("blur.npy")).unwrap();
-    (folder, expect)
-}
-
-/// Elements that a run computed of `blur`, with more options.
-fn computed(folder: &Folder, more: &[&str]) -> u64 {
-    let args = [&["run", "chain.itp", "--store", "tiles", "--stats-json", "s.json"][..], more].concat();
-    folder.itp(&args).ends(0);
-    let stats: Value = serde_json::from_str(&folder.read("s.json")).unwrap();
-    stats["tiles"]["computed"].as_u64().unwrap()
-}
-
-fn tile_files(folder: &Folder) -> Vec<std::path::PathBuf> {
-    let (mut queue, mut files) = (vec![folder.path("tiles")], Vec::new());
-    while let Some(path) = queue.pop() {
-        for entry in fs::read_dir(path).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                queue.push(path)
-            } else if path.extension().is_none_or(|ending| ending != "json") {
-                files.push(path)
-            }
-        }
-    }
-    files.sort();
-    files
+    let folder = Folder::with("rates.itp", script);
+    let bytes: Vec<u8> = (0..100u8).flat_map(|frame| [frame; 64]).collect();
+    folder
+        .itp_fed(&["run", "rates.itp"], &bytes)
+        .ends(0)
+        .tells("small.npy: 50 rows")
+        .tells("wide.npy: 100 rows");
+    let small = fs::read(folder.path("small.npy")).unwrap();
+    assert_eq!(small[small.len() - 50..], (0..50).map(|row| 2 * row + 1).collect::<Vec<u8>>());
+    let wide = fs::read(folder.path("wide.npy")).unwrap();
+    assert_eq!(wide[wide.len() - 64..], [99u8.wrapping_add(3999u16 as u8); 64]);
 }
 
 #[test]
-fn tiles_survive_the_process() {
-    let (folder, expect) = chain();
-    assert!(computed(&folder, &[]) > 0);
-    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
-    fs::remove_file(folder.path("blur.npy")).unwrap();
-    assert_eq!(computed(&folder, &[]), 0);
-    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
-    folder.itp(&["store", "ls", "tiles"]).ends(0).prints("blur  float32  16 tiles");
-    folder.itp(&["store", "verify", "tiles"]).ends(0).tells("16 tiles read, 0 damaged");
-    // Another parameter, other data, another body: nothing of before is taken.
-    assert!(computed(&folder, &["--set", "gain=3"]) > 0);
-    folder.write("photo.itp", "tensor p: f32[y: 300, x: 300] = rand(x, y)\noutput \"photo.npy\" = p\n");
-    folder.itp(&["run", "photo.itp", "-q"]).ends(0);
-    assert!(computed(&folder, &[]) > 0);
-    assert_ne!(fs::read(folder.path("blur.npy")).unwrap(), expect);
-    folder.itp(&["store", "gc", "tiles", "--keep", "0"]).ends(0).tells("0 B left");
-    assert!(tile_files(&folder).is_empty());
-    folder.itp(&["store", "ls", "nowhere"]).ends(1).tells("holds no tiles");
-    folder.itp(&["run", "chain.itp", "--store", "."]).ends(1).tells("holds other things than tiles");
+fn what_needs_more_and_more_frames_is_refused_before_the_first() {
+    let script = "input cam: u8[t: 0..inf, y: 64, x: 64] from stream
+tensor slow: f32[t: 0..inf, y: 64, x: 64] = if t == 0 then f32(cam[t, y, x]) else 0.9 * slow[t - 1, y, x] + cam[t, y, x]
+output \"slow.npy\" = slow[0:, :, :]
+";
+    let folder = Folder::with("slow.itp", script);
+    folder
+        .itp_fed(&["run", "slow.itp"], [0; 4096])
+        .ends(1)
+        .tells("error[E1010]: `slow` needs more and more of its streams");
+    let two = "input a: u8[t: 0..inf] from stream\ninput b: u8[t: 0..inf] from stream
+tensor c: u8[t: 0..inf] = a[t] + b[t]\noutput \"c.npy\" = c[0:]\n";
+    folder.write("two.itp", two);
+    folder
+        .itp_fed(&["run", "two.itp"], [1, 2, 3])
+        .ends(1)
+        .tells("error[E1001]: `b` and `a` cannot both come from standard input");
+    fs::write(folder.path("b.raw"), [10, 20, 30, 40]).unwrap();
+    folder.itp_fed(&["run", "two.itp", "--bind", "b=b.raw"], [1, 2, 3]).ends(0).tells("c.npy: 3 rows");
+    let sum = fs::read(folder.path("c.npy")).unwrap();
+    assert_eq!(sum[sum.len() - 3..], [11, 22, 33]);
 }
 
 #[test]
-fn damaged_tiles_are_found_and_computed_again() {
-    let (folder, expect) = chain();
-    computed(&folder, &[]);
-    let files = tile_files(&folder);
-    assert_eq!(files.len(), 16);
-    let run = || folder.itp(&["run", "chain.itp", "--store", "tiles"]);
-    for (at, file) in files.iter().enumerate().step_by(4) {
-        let bytes = fs::read(file).unwrap();
-        let mut wrong = bytes.clone();
-        match at {
-            0 => wrong.truncate(bytes.len() / 2),
-            4 => wrong.clear(),
-            _ => wrong[bytes.len() / 3] ^= 1,
-        }
-        fs::write(file, wrong).unwrap();
+fn waiting_for_a_connection_ends_at_a_signal() {
+    let folder =
+        Folder::with("calm.itp", "input cam: u8[t: 0..inf] from stream\noutput \"a.npy\" = cam[0:]\n");
+    let mut child = begun(&folder, &["run", "calm.itp", "--bind", "cam=tcp:0"]);
+    let (mut told, mut byte) = (String::new(), [0]);
+    let mut errors = child.stderr.take().unwrap();
+    while !told.contains("peak ") {
+        assert_eq!(errors.read(&mut byte).unwrap(), 1, "{told}");
+        told.push(char::from(byte[0]));
     }
-    folder.itp(&["store", "verify", "tiles"]).ends(1).tells("4 tiles damaged");
-    run().ends(0).tells("warning: 4 tiles in `tiles` damaged, computed again");
-    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
-    folder.itp(&["store", "verify", "tiles"]).ends(0);
-    assert_eq!(computed(&folder, &[]), 0);
-}
-
-#[test]
-fn a_process_that_is_killed_leaves_a_store_that_is_right() {
-    let (folder, expect) = chain();
-    for millis in [5, 20, 40, 80, 160] {
-        let mut child = begun(&folder, &["run", "chain.itp", "--store", "tiles", "-q"]);
-        std::thread::sleep(Duration::from_millis(millis));
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    let mut pair = [0; 2].map(|_| begun(&folder, &["run", "chain.itp", "--store", "tiles", "-q"]));
-    for child in &mut pair {
-        assert!(child.wait().unwrap().success());
-    }
-    assert_eq!(fs::read(folder.path("blur.npy")).unwrap(), expect);
-    folder.itp(&["store", "gc", "tiles"]).ends(0);
-    folder.itp(&["store", "verify", "tiles"]).ends(0).tells("0 damaged");
-    assert_eq!(computed(&folder, &[]), 0);
+    assert!(told.contains("waiting for a connection to 127.0.0.1:"), "{told}");
+    let pid = i32::try_from(child.id()).unwrap();
+    #[expect(unsafe_code, reason = "the system call has no safe form")]
+    let sent = unsafe { libc::kill(pid, libc::SIGTERM) };
+    assert_eq!(sent, 0);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(folder.path("a.npy").exists());
 }

@@ -6,40 +6,15 @@
 //!
 //! At the edge, two elements that would be one are one; an element without a neighbour is halved alone.
 
+use super::halve::{Shrink, shrink_rows};
 use super::zarr::shape;
 use crate::graph::types::Element;
-use crate::io::elements::{Number, load, store};
 use crate::io::error::{Fault, fault};
 use crate::io::zarr::ChunkWriter;
 use crate::stream::{Complete, Tiling};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, PoisonError};
-
-/// What becomes of elements that become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shrink {
-    /// Their mean; that of integers is rounded down.
-    Mean,
-    /// The smallest.
-    Min,
-    /// The largest.
-    Max,
-    /// The most frequent, for labels; of several the smallest.
-    Mode,
-}
-
-impl Shrink {
-    /// As the command line and the metadata call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Shrink::Mean => "mean",
-            Shrink::Min => "min",
-            Shrink::Max => "max",
-            Shrink::Mode => "mode",
-        }
-    }
-}
 
 /// The smaller copies of one stream.
 pub(super) struct Pyramid {
@@ -147,28 +122,27 @@ impl Pyramid {
         live.remove(&to).map(|half| (to, half.data))
     }
 
+    /// Halves a tile into its part of `target`, row by row.
     fn halve(&self, below: &Tiling, number: &[u64], data: &[u8], target: &mut [u8]) {
         let (tile, size) = (below.tile(), self.element.bytes() as usize);
         let lens: Vec<u64> = (0..tile.len())
             .map(|axis| below.range(axis, number[axis]))
             .map(|range| range.end - range.start)
             .collect();
-        let halves: Vec<u64> = lens
-            .iter()
-            .enumerate()
-            .map(|(axis, len)| if axis == 0 { *len } else { len.div_ceil(2) })
-            .collect();
-        let mut values = Vec::new();
+        let last = tile.len() - 1;
+        let half = |axis: usize| if axis == 0 { lens[0] } else { lens[axis].div_ceil(2) };
+        let (long, short) = (lens[last] as usize * size, half(last) as usize * size);
+        let mut rows: Vec<&[u8]> = Vec::new();
         let mut at = vec![0; tile.len()];
         loop {
-            values.clear();
-            gather(&at, &lens, tile, |place| values.push(load(self.element, &data[place * size..][..size])));
+            rows.clear();
+            gather(&at, &lens, tile, |place| rows.push(&data[place * size..][..long]));
             let place = at.iter().enumerate().fold(0, |place, (axis, at)| {
                 let offset = if axis == 0 { 0 } else { number[axis] % 2 * tile[axis] / 2 };
                 place * tile[axis] + offset + at
             }) as usize;
-            store(self.element, shrunk(self.shrink, &mut values), &mut target[place * size..][..size]);
-            let Some(axis) = (0..at.len()).rev().find(|axis| at[*axis] + 1 < halves[*axis]) else { return };
+            shrink_rows(self.element, self.shrink, &rows, &mut target[place * size..][..short]);
+            let Some(axis) = (0..last).rev().find(|axis| at[*axis] + 1 < half(*axis)) else { return };
             at[axis] += 1;
             at[axis + 1..].fill(0);
         }
@@ -192,76 +166,17 @@ impl Pyramid {
     }
 }
 
-/// Visits the elements of a tile that become the one `at` of the half.
+/// Visits the first elements of the rows of a tile that become the row `at` of the half.
 fn gather(at: &[u64], lens: &[u64], tile: &[u64], mut visit: impl FnMut(usize)) {
-    let axes = at.len();
-    for corner in 0..1usize << (axes - 1) {
-        let coord = |axis: usize| {
-            if axis == 0 { at[0] } else { 2 * at[axis] + (corner >> (axes - 1 - axis) & 1) as u64 }
+    let last = at.len() - 1;
+    for corner in 0..1usize << last.saturating_sub(1) {
+        let coord = |axis: usize| match axis {
+            0 => at[0],
+            axis if axis == last => 0,
+            axis => 2 * at[axis] + (corner >> (last - 1 - axis) & 1) as u64,
         };
-        if (0..axes).all(|axis| coord(axis) < lens[axis]) {
-            visit((0..axes).fold(0, |place, axis| place * tile[axis] + coord(axis)) as usize);
+        if (0..last).all(|axis| coord(axis) < lens[axis]) {
+            visit((0..=last).fold(0, |place, axis| place * tile[axis] + coord(axis)) as usize);
         }
-    }
-}
-
-fn less(a: Number, b: Number) -> bool {
-    match (a, b) {
-        (Number::Int(a), Number::Int(b)) => a < b,
-        (Number::Float(a), Number::Float(b)) => a < b,
-        (Number::Int(_), Number::Float(_)) | (Number::Float(_), Number::Int(_)) => false,
-    }
-}
-
-fn shrunk(shrink: Shrink, values: &mut [Number]) -> Number {
-    let first = values[0];
-    match shrink {
-        Shrink::Mean => mean(values),
-        Shrink::Min => values.iter().fold(first, |old, new| if less(old, *new) { old } else { *new }),
-        Shrink::Max => values.iter().fold(first, |old, new| if less(*new, old) { old } else { *new }),
-        Shrink::Mode => {
-            let equal = |a: Number, b: Number| !less(a, b) && !less(b, a);
-            let count = |value: Number| values.iter().filter(|other| equal(**other, value)).count();
-            let better = |old: Number, new: Number| {
-                let (had, has) = (count(old), count(new));
-                has > had || has == had && less(new, old)
-            };
-            values.iter().fold(first, |old, new| if better(old, *new) { *new } else { old })
-        }
-    }
-}
-
-fn mean(values: &[Number]) -> Number {
-    let (mut ints, mut floats, mut any) = (0i128, 0.0, false);
-    for value in values {
-        match value {
-            Number::Int(value) => ints += value,
-            Number::Float(value) => (floats, any) = (floats + value, true),
-        }
-    }
-    if any {
-        Number::Float(floats / values.len() as f64)
-    } else {
-        Number::Int(ints.div_euclid(values.len() as i128))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn elements_become_one() {
-        let check = |shrink: Shrink, values: &[i128], expect: i128| {
-            let mut numbers: Vec<Number> = values.iter().map(|value| Number::Int(*value)).collect();
-            let Number::Int(found) = shrunk(shrink, &mut numbers) else { panic!("integers stay integers") };
-            assert_eq!(found, expect, "{shrink:?} {values:?}");
-        };
-        check(Shrink::Mean, &[1, 2, 2, 2], 1);
-        check(Shrink::Mean, &[-1, -2], -2);
-        check(Shrink::Min, &[3, 1, 2], 1);
-        check(Shrink::Max, &[3, 1, 9], 9);
-        check(Shrink::Mode, &[7, 3, 3, 9], 3);
-        check(Shrink::Mode, &[7, 3, 9, 1], 1);
     }
 }

@@ -6,7 +6,8 @@
 
 use super::TileSink;
 use super::folder::{new_folder, write_file};
-use super::pyramid::{Pyramid, Shrink};
+use super::halve::Shrink;
+use super::pyramid::Pyramid;
 use crate::graph::types::Element;
 use crate::io::error::{Fault, IoError, fault};
 use crate::io::zarr::{ChunkWriter, Compression, Layout, Naming};
