@@ -321,7 +321,7 @@ output \"wide.npy\" = wide[1:, :, :]
 #[test]
 fn what_needs_more_and_more_frames_is_refused_before_the_first() {
     let script = "input cam: u8[t: 0..inf, y: 64, x: 64] from stream
-tensor slow: f32[t: 0..inf, y: 64, x: 64] = if t == 0 then f32(cam[t, y, x]) else 0.9 * slow[t - 1, y, x] + cam[t, y, x]
+tensor slow: f32[t: 0..inf, y: 64, x: 64] = if t == 0 then f32(cam[t, y, x]) else 0.9 * slow[t - 1, y, x] + f32(cam[t, y, x])
 output \"slow.npy\" = slow[0:, :, :]
 ";
     let folder = Folder::with("slow.itp", script);
