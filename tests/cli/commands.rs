@@ -72,13 +72,6 @@ fn plans_and_traces_are_stages_of_a_read() {
 }
 
 #[test]
-fn commands_that_come_later_say_so() {
-    let folder = Folder::new();
-    let ran = folder.itp(&["stream", "a.itp", "--port", "1"]);
-    ran.ends(1).tells("error[E0903]: `itp stream` is not there yet");
-}
-
-#[test]
 fn graph_prints_dot_and_writes_pictures() {
     let folder = Folder::with("blur.itp", BLUR);
     assert_snapshot!(folder.itp(&["graph", "blur.itp"]).transcript());
