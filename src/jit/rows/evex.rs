@@ -438,6 +438,7 @@ mod tests {
             _ if name.starts_with("vpgather") => Rm::Memory(memory(Some((Index::Lanes(20), 4)), 64)),
             _ if name.starts_with("vpbroadcast") => Rm::General(R11),
             _ if encoding.tuple == Tuple::Element => Rm::Memory(memory(None, 64)),
+            "vmovntps" | "vmovntpd" => Rm::Memory(memory(None, 64)),
             "kmovw" if encoding.opcode == 0x92 => Rm::General(R11),
             "kmovw" if encoding.opcode == 0x91 => Rm::Memory(memory(None, 64)),
             _ if is_mask => Rm::Register(5),
