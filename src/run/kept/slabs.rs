@@ -2,7 +2,7 @@
 //! memory, and those that are done outlive the process.
 //!
 //! ```text
-//! hills[0:100000, 0:100000] with `--store`   ->   640 rows are computed, kept and handed on, then the next 640, …
+//! hills[0:100000, 0:100000] with `--store`   ->   128 rows are computed, kept and handed on, then the next 128, …
 //! ```
 
 use super::{Shared, Wanted, narrow, plan_kept};
@@ -16,8 +16,8 @@ use crate::run::slabs::Cutting;
 use crate::run::stats::{Plan, Stats};
 use std::sync::Arc;
 
-/// Bytes of a slab.
-const SLAB: u64 = 64 << 20;
+/// Bytes of a slab: few, so that little is lost when a process ends before its read is complete.
+const SLAB: u64 = 16 << 20;
 
 /// A read in slabs.
 pub(super) struct Slabs {
