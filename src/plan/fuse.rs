@@ -8,6 +8,7 @@
 //!
 //! Rows are computed four at a time (`loops/passes/jam.rs`), so that what four rows of `out` need of `rows` is computed
 //! once for all of them: 6 rows for 4. A source that is kept costs a store and loads instead; the cheaper way is taken.
+//! Where another reader needs it kept, it costs loads only.
 
 use super::inline::{body_of, inlined};
 use super::stages::Stages;
@@ -68,11 +69,23 @@ fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
         let work = work(stages, inner, &stages.accesses[source.index()])?;
         let places = places(reader, access, source)?;
         let times = instances(&places);
-        // Four elements each way: computed as often as they are read, or once, kept, and loaded.
-        let (computed, kept) = (times * work, JAM * (work + KEEP) + times);
+        // Four elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others
+        // is only loaded.
+        let once = if is_kept(stages, source, id) { 0 } else { JAM * (work + KEEP) };
+        let (computed, kept) = (times * work, once + times);
         let total = own * JAM + computed;
         let reach = reach(&places);
         (computed <= kept && total <= MOST_WORK * JAM).then_some(Fused { source, reach, times, work })
+    })
+}
+
+/// Whether a source is kept for another reader, which cannot compute it itself.
+fn is_kept(stages: &Stages, source: TensorId, reader: TensorId) -> bool {
+    stages.accesses.iter().enumerate().any(|(at, access)| {
+        let other = TensorId(at as u32);
+        let reads = access.reads.iter().any(|read| read.tensor == source);
+        let computes = || body_of(stages, other).and_then(|body| places(body, access, source)).is_some();
+        reads && other != reader && other != source && !computes()
     })
 }
 

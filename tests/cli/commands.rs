@@ -132,7 +132,7 @@ fn kernels_are_shown_after_each_pass() {
     let folder = Folder::new();
     folder.write("a.itp", "tensor a: f32[y: inf, x: inf] = x / 2 + y\n");
     for pass in
-        ["lower", "simplify", "split", "jam", "unroll", "dense", "unswitch", "narrow", "order", "sweep"]
+        ["lower", "simplify", "split", "jam", "residues", "unroll", "dense", "unswitch", "narrow", "order", "sweep"]
     {
         folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", pass]).ends(0).prints("kernel a(");
     }

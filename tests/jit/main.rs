@@ -12,6 +12,7 @@ mod operators;
 mod random;
 mod scan;
 mod turned;
+mod woven;
 
 use buffers::{Guarded, Side};
 use itp::jit::{JitOptions, Module, Vectors, compile};
