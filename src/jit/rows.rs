@@ -9,7 +9,7 @@
 //! refuses, and machines without AVX-512, keep the 128-bit code; the bits of the results are the same.
 //!
 //! [`affine`] finds out what moves along the row, [`select`] makes a program for as many registers as it likes (with
-//! [`arithmetic`], [`casts`] and [`memory`]), [`allocate`] chooses registers and writes instructions (with
+//! [`arithmetic`], [`casts`], [`memory`], [`turn`] and [`weave`]), [`allocate`] chooses registers and writes instructions (with
 //! [`sequences`]), [`assemble`] puts a
 //! loop around them, or one that stores [`past`] the cache; [`evex`] and [`ops`] know the bytes.
 
@@ -29,6 +29,7 @@ mod select;
 mod sequences;
 mod turn;
 mod values;
+mod weave;
 
 pub(super) use affine::Motions;
 pub(super) use memory::TABLE_SLACK;

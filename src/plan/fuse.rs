@@ -8,6 +8,7 @@
 //!
 //! Rows are computed four at a time (`loops/passes/jam.rs`), so that what four rows of `out` need of `rows` is computed
 //! once for all of them: 6 rows for 4. A source that is kept costs a store and loads instead; the cheaper way is taken.
+//! Where another reader needs it kept, it costs loads only.
 
 use super::inline::{body_of, inlined};
 use super::stages::Stages;
@@ -72,9 +73,10 @@ fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
         let times = instances(&places);
         let loads = loads((reader, access), &places, (inner, inner_access))
             .unwrap_or(Loads { computed: times * its.reads, kept: JAM * its.reads });
-        // Four elements each way: computed as often as they are read, or once, kept, and loaded.
-        let computed = times * its.operations + loads.computed;
-        let kept = JAM * (its.operations + KEEP) + loads.kept + times;
+        // Four elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others
+        // is only loaded.
+        let once = if is_kept(stages, source, id) { 0 } else { JAM * (its.operations + KEEP) + loads.kept };
+        let (computed, kept) = (times * its.operations + loads.computed, once + times);
         let total = own.total() * JAM + computed;
         let reach = reach(&places);
         let fused = Fused { source, reach, times, work: its.total() };
@@ -114,6 +116,16 @@ fn loads(
         loads.kept += instances(&own);
     }
     Some(loads)
+}
+
+/// Whether a source is kept for another reader, which cannot compute it itself.
+fn is_kept(stages: &Stages, source: TensorId, reader: TensorId) -> bool {
+    stages.accesses.iter().enumerate().any(|(at, access)| {
+        let other = TensorId(at as u32);
+        let reads = access.reads.iter().any(|read| read.tensor == source);
+        let computes = || body_of(stages, other).and_then(|body| places(body, access, source)).is_some();
+        reads && other != reader && other != source && !computes()
+    })
 }
 
 /// Where a reader reads a source, relative to its own coordinates; `None` if not all of that is known, or too many.

@@ -13,6 +13,7 @@ mod past;
 mod random;
 mod scan;
 mod turned;
+mod woven;
 
 use buffers::{Guarded, Side};
 use itp::jit::{JitOptions, Module, Vectors, Writes, compile};

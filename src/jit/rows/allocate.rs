@@ -22,8 +22,10 @@ pub(super) const LAST_STEP: usize = 3;
 pub(super) const STEPS_LEFT: usize = 4;
 /// The place for the last step from which a whole pass can be done, during a pass in a mask.
 pub(super) const LIMIT: usize = 5;
+/// The place for the mask of lanes that are woven from two values; those for three and four come after it.
+pub(super) const WOVEN: usize = 6;
 /// The first place that a pass may use.
-pub(super) const FIRST_PLACE: usize = 6;
+pub(super) const FIRST_PLACE: usize = 9;
 const VECTORS: u8 = 32;
 const NEVER: usize = usize::MAX;
 
@@ -136,6 +138,11 @@ pub(super) fn in_frame(slot: usize) -> Memory {
 
 pub(super) fn on_stack(place: usize) -> Memory {
     Memory::at(RSP, 64 * place as i32)
+}
+
+/// The place for the mask of lanes that are woven from that many values.
+pub(super) fn woven_place(of: u8) -> usize {
+    WOVEN + usize::from(of) - 2
 }
 
 fn commutes(encoding: &Encoding) -> bool {
@@ -326,18 +333,33 @@ impl Allocator<'_> {
                 self.bytes.mask(&ops::KSHIFTR, &half);
                 mask
             }
+            (Pass::Tail, Part::Woven { of, from }) => self.woven_mask(of, from),
             (Pass::Tail, Part::Backwards | Part::Even | Part::EvenRest) => {
                 let mask = self.free(Class::Mask);
                 self.locked.push((Class::Mask, mask));
                 let place = match part {
                     Part::Even => EVEN,
                     Part::EvenRest => EVEN_REST,
-                    Part::All | Part::Low | Part::High | Part::Backwards => BACKWARDS,
+                    Part::All | Part::Low | Part::High | Part::Backwards | Part::Woven { .. } => BACKWARDS,
                 };
                 self.bytes.mask(&ops::KLOAD, &plain(mask, 0, Rm::Memory(on_stack(place))));
                 mask
             }
         }
+    }
+
+    /// The mask of lanes that are woven, from a number on: part of the bits that lie on the stack.
+    fn woven_mask(&mut self, of: u8, from: u8) -> u8 {
+        let mask = self.free(Class::Mask);
+        self.locked.push((Class::Mask, mask));
+        let mut bits = on_stack(woven_place(of));
+        bits.offset += i32::from(from / 8);
+        self.bytes.mask(&ops::KLOAD, &plain(mask, 0, Rm::Memory(bits)));
+        if !from.is_multiple_of(8) {
+            let shift = Operands { imm: Some(from % 8), ..plain(mask, 0, Rm::Register(mask)) };
+            self.bytes.mask(&ops::KSHIFTR, &shift);
+        }
+        mask
     }
 
     /// Where an address points in this step of the row.

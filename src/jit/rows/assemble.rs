@@ -20,7 +20,7 @@ use super::ops;
 use super::past::Past;
 use super::program::{Address, Class, Home, Part, Program, Reg, Shape};
 use crate::seeded::{self, Bug};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Registers for pointers; the second half belongs to the caller and is saved.
 const POINTERS: [Gpr; 10] =
@@ -133,6 +133,16 @@ fn tail_masks(bytes: &mut Bytes, program: &Program, lanes: i32) {
         store_mask_below(bytes, RSI, EVEN, 0);
         store_mask_below(bytes, RSI, EVEN_REST, (lanes - 1) as u8);
     }
+    for of in woven(program) {
+        // As many bits as there are lanes: of * left, which is less than 64.
+        bytes.multiply(RSI, R11, i32::from(of));
+        bytes.push_register(R11);
+        bytes.set(R11, -1);
+        bytes.low_bits(R11, RSI);
+        bytes.copy(RSI, R11);
+        bytes.pop_register(R11);
+        bytes.store(allocate::on_stack(allocate::woven_place(of)), RSI);
+    }
     if has(Part::Backwards) {
         // All but the first `lanes - left`.
         bytes.set(RSI, lanes);
@@ -143,6 +153,15 @@ fn tail_masks(bytes: &mut Bytes, program: &Program, lanes: i32) {
         bytes.mask(&ops::KNOT, &plain(1, 0, Rm::Register(1)));
         bytes.mask(&ops::KSTORE, &plain(1, 0, Rm::Memory(allocate::on_stack(BACKWARDS))));
     }
+}
+
+/// How many values are woven, for all that are.
+fn woven(program: &Program) -> BTreeSet<u8> {
+    let stores = program.insts.iter().filter_map(|inst| match inst.shape {
+        Shape::Store(_, Part::Woven { of, .. }) => Some(of),
+        _ => None,
+    });
+    stores.collect()
 }
 
 /// Puts the mask of the lanes below a count on the stack, from the lane `from` on.

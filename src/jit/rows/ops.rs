@@ -180,6 +180,7 @@ ops! {
     SHUF32X4 "vshuff32x4" M0F3A P66 0 0x23 Full;
     PERMD "vpermd" M0F38 P66 0 0x36 Full;
     PERM2D "vpermt2d" M0F38 P66 0 0x7e Full;
+    PERM2Q "vpermt2q" M0F38 P66 1 0x7e Full;
     // Gathers: 32- or 64-bit elements at 32-bit (D) or 64-bit (Q) indices.
     GATHERDD "vpgatherdd" M0F38 P66 0 0x90 Element;
     GATHERDQ "vpgatherdq" M0F38 P66 1 0x90 Element;

@@ -84,6 +84,11 @@ pub(super) enum Part {
     /// 64 bits each: the first half of the lanes, or the second.
     Low,
     High,
+    /// Lanes of several values in turn, `of` of them, from the number `from` on: the row has `of` times as many as steps.
+    Woven {
+        of: u8,
+        from: u8,
+    },
 }
 
 /// One instruction.
