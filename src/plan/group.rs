@@ -106,6 +106,7 @@ pub fn order(stages: &Stages, target: TensorId) -> Vec<TensorId> {
 
 /// The box of every stage that a request needs, exactly.
 pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanError> {
+    asked_inside(stages, request)?;
     let mut boxes = Needed::from([(request.target, request.region.clone())]);
     for id in order(stages, request.target).into_iter().rev() {
         let Some(region) = boxes.get(&id).cloned() else { continue };
@@ -142,6 +143,19 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
         }
     }
     Ok(boxes)
+}
+
+/// What a body reads is proven for its own domain: outside, its kernel would read memory that is not there.
+fn asked_inside(stages: &Stages, request: &Request) -> Result<(), PlanError> {
+    let tensor = stages.tensor(request.target);
+    let mut dims = tensor.domain.dims().iter().zip(tensor.readable()).zip(&request.region);
+    match dims.find(|((_, has), asked)| !asked.is_empty() && !has.contains_interval(**asked)) {
+        None => Ok(()),
+        Some(((dim, has), asked)) => {
+            let (name, along) = (&tensor.name, dimension_name(dim));
+            Err(PlanError(format!("{asked} of `{name}` is asked for along {along}, which has {has}")))
+        }
+    }
 }
 
 /// Reads are proven for near coordinates; farther out, arithmetic may wrap and lead anywhere.
