@@ -16,6 +16,7 @@ mod board;
 pub mod data;
 #[cfg(feature = "jit")]
 mod gate;
+pub mod inputs;
 pub mod job;
 pub mod kept;
 #[cfg(feature = "jit")]

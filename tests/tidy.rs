@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/dependencies.rs"]
+mod dependencies;
+
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("source", &[]),
@@ -21,10 +24,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("loops", &["seeded", "index", "graph", "access"]),
     ("interp", &["index", "graph"]),
     ("jit", &["seeded", "graph", "loops"]),
-    ("io", &["faults", "graph"]),
+    ("stream", &[]),
+    ("io", &["faults", "index", "graph", "stream"]),
     ("formats", &["index", "graph", "io"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
-    ("tiles", &["faults", "sync", "index", "access", "plan"]),
+    ("tiles", &["faults", "sync", "index", "graph", "access", "plan"]),
     (
         "run",
         &[
@@ -48,7 +52,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "engine",
-        &["source", "diagnostic", "index", "graph", "compile", "io", "formats", "plan", "run", "tiles"],
+        &[
+            "source",
+            "diagnostic",
+            "index",
+            "graph",
+            "compile",
+            "stream",
+            "io",
+            "formats",
+            "plan",
+            "run",
+            "tiles",
+        ],
     ),
     ("picture", &[]),
     ("lsp", &["source", "diagnostic", "index", "syntax", "graph", "access", "compile", "plan", "engine"]),
@@ -66,6 +82,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "compile",
             "loops",
             "interp",
+            "stream",
             "io",
             "plan",
             "run",
@@ -85,6 +102,7 @@ const KEPT_INSIDE: &[(&str, &str)] = &[
     ("annotate_snippets", "diagnostic"),
     ("png", "io"),
     ("flate2", "io"),
+    ("zstd", "io"),
     ("ndarray", "engine"),
     ("bytemuck", "engine"),
     ("indicatif", "cli"),

@@ -17,37 +17,62 @@ fn call() -> io::Result<()> {
 }
 
 /// What a path means, through symbolic links.
-pub fn metadata(path: &Path) -> io::Result<Metadata> {
+pub fn metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     call().and_then(|()| fs::metadata(path))
 }
 
 /// What a path is itself, a link or not.
-pub fn symlink_metadata(path: &Path) -> io::Result<Metadata> {
+pub fn symlink_metadata(path: impl AsRef<Path>) -> io::Result<Metadata> {
     call().and_then(|()| fs::symlink_metadata(path))
 }
 
 /// The path without links in it.
-pub fn canonicalize(path: &Path) -> io::Result<PathBuf> {
+pub fn canonicalize(path: impl AsRef<Path>) -> io::Result<PathBuf> {
     call().and_then(|()| fs::canonicalize(path))
 }
 
-/// Gives a file another name, in the place of what had it before.
-pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    call().and_then(|()| fs::rename(from, to))
+/// All bytes of a file that is known to be small.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    call().and_then(|()| fs::read(path))
 }
 
 /// Removes the name of a file.
-pub fn remove_file(path: &Path) -> io::Result<()> {
+pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     call().and_then(|()| fs::remove_file(path))
 }
 
 /// What is in a folder.
-pub fn read_dir(path: &Path) -> io::Result<ReadDir> {
+pub fn read_dir(path: impl AsRef<Path>) -> io::Result<ReadDir> {
     call().and_then(|()| fs::read_dir(path))
 }
 
+/// Makes a folder that was not there.
+pub fn create_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    call().and_then(|()| fs::create_dir(path))
+}
+
+/// Makes a folder and those that it is in.
+pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    call().and_then(|()| fs::create_dir_all(path))
+}
+
+/// Removes a folder with nothing in it.
+pub fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    call().and_then(|()| fs::remove_dir(path))
+}
+
+/// Removes a folder with all that is in it.
+pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
+    call().and_then(|()| fs::remove_dir_all(path))
+}
+
+/// Gives a file another name, in the place of what had it before.
+pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    call().and_then(|()| fs::rename(from, to))
+}
+
 /// Writes to what is there, which may be a device or a pipe.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write(path: impl AsRef<Path>, bytes: &[u8]) -> io::Result<()> {
     call().and_then(|()| fs::write(path, bytes))
 }
 
@@ -59,7 +84,7 @@ pub struct File {
 
 impl File {
     /// Opens a file for reading.
-    pub fn open(path: &Path) -> io::Result<File> {
+    pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
         call()?;
         Ok(File { inner: fs::File::open(path)? })
     }
@@ -68,6 +93,18 @@ impl File {
     pub fn create_new(path: &Path) -> io::Result<File> {
         call()?;
         Ok(File { inner: OpenOptions::new().read(true).write(true).create_new(true).open(path)? })
+    }
+
+    /// Makes a file, or opens one and forgets what it held, for writing.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<File> {
+        call()?;
+        Ok(File { inner: fs::File::create(path)? })
+    }
+
+    /// Opens a file for writing behind what it holds.
+    pub fn append(path: impl AsRef<Path>) -> io::Result<File> {
+        call()?;
+        Ok(File { inner: OpenOptions::new().append(true).open(path)? })
     }
 
     /// What kind of file it is, and how long.

@@ -21,7 +21,9 @@ static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// Removes every file that is not complete; only for a process that is about to end without finishing.
 pub fn remove_temporary() {
     let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    temporary.iter().for_each(|path| _ = fs::remove_file(path));
+    for path in temporary.iter() {
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+    }
 }
 
 /// Takes note that a file beside a target is there no more.
@@ -93,6 +95,73 @@ impl Drop for Replace {
     }
 }
 
+/// A folder that is being filled and not yet visible under its name.
+#[derive(Debug)]
+pub(super) struct ReplaceFolder {
+    target: PathBuf,
+    /// Where it is until it has its name.
+    temporary: PathBuf,
+    /// Whether the folder there is still this one; others may use the name afterwards.
+    own: bool,
+    /// Says that somebody fills it.
+    _lock: File,
+}
+
+impl ReplaceFolder {
+    /// Checks that `path` can be written, and makes the folder beside it; only a zarr array or nothing is replaced.
+    pub(super) fn create(path: &Path) -> Result<ReplaceFolder> {
+        if path.is_dir() {
+            let empty = fs::read_dir(path)?.next().is_none();
+            if !empty && !path.join("zarr.json").is_file() {
+                return Err(fault("is a folder that is no zarr array, so it is not replaced"));
+            }
+        } else {
+            resolve(path)?;
+            if path.exists() {
+                return Err(fault("is a file, so no zarr array can be written there").help("remove it first"));
+            }
+        }
+        let (lock, temporary) = folder_beside(path)?;
+        Ok(ReplaceFolder { target: path.to_owned(), temporary, own: true, _lock: lock })
+    }
+
+    /// Where it is until it has its name.
+    pub(super) fn folder(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the folder its name; what had it before goes away.
+    pub(super) fn commit(mut self) -> Result<()> {
+        if self.target.exists() {
+            let (file, old) = beside(&self.target)?;
+            drop(file);
+            fs::remove_file(&old)?;
+            fs::rename(&self.target, &old)?;
+            if let Err(error) = fs::rename(&self.temporary, &self.target) {
+                let _ = fs::rename(&old, &self.target);
+                forget(&old);
+                return Err(error.into());
+            }
+            self.own = false;
+            fs::remove_dir_all(&old)?;
+            forget(&old);
+        } else {
+            fs::rename(&self.temporary, &self.target)?;
+            self.own = false;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ReplaceFolder {
+    fn drop(&mut self) {
+        if self.own {
+            let _ = fs::remove_dir_all(&self.temporary);
+        }
+        forget(&self.temporary);
+    }
+}
+
 /// The file that `path` means, through symbolic links, when it may be replaced.
 fn resolve(path: &Path) -> Result<PathBuf> {
     let linked = fs::symlink_metadata(path).is_ok_and(|kind| kind.is_symlink());
@@ -124,6 +193,29 @@ const LEFT: u64 = 8;
 
 /// A new file beside `target`, with a name that no other file has; those that dead processes left are removed.
 pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
+    match beside_plain(target) {
+        // The folder is there: some, such as /proc, take no files.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = folder(target).display();
+            let message = format!("cannot be written: no file can be made in `{name}`");
+            Err(fault(message).help("choose another folder"))
+        }
+        made => Ok(made?),
+    }
+}
+
+/// The same for a folder that may not be there.
+pub(super) fn beside_plain(target: &Path) -> io::Result<(File, PathBuf)> {
+    claimed(target, |path| File::create_new(path))
+}
+
+/// A new folder beside `target`, and what locks it.
+fn folder_beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    claimed(target, |path| fs::create_dir(path).and_then(|()| File::open(path)))
+}
+
+/// Makes something beside `target`, under the first name that nobody has who lives.
+fn claimed(target: &Path, make: impl Fn(&Path) -> io::Result<File>) -> io::Result<(File, PathBuf)> {
     let name = target.file_name().and_then(OsStr::to_str).unwrap_or("output");
     // Names have at most 255 bytes almost everywhere.
     let name: String = name.chars().take(40).collect();
@@ -131,7 +223,7 @@ pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
     let mut number = 0;
     let (file, own) = loop {
         let path = path(number);
-        if let Some(file) = claim(&path)? {
+        if let Some(file) = claim(&path, &make)? {
             break (file, path);
         }
         number += 1;
@@ -141,41 +233,38 @@ pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
     Ok((file, own))
 }
 
-/// Makes a file and locks it for as long as it is open, so that others see that somebody writes it; none if the name is
-/// taken by another who lives.
-fn claim(path: &Path) -> Result<Option<File>> {
-    let made = File::create_new(path).or_else(|error| {
+/// Makes a file or folder and locks it for as long as it is open, so that others see that somebody writes it; none if the
+/// name is taken by another who lives.
+fn claim(path: &Path, make: impl Fn(&Path) -> io::Result<File>) -> io::Result<Option<File>> {
+    let made = make(path).or_else(|error| {
         let taken = error.kind() == io::ErrorKind::AlreadyExists;
-        if taken && remove_left(path) { File::create_new(path) } else { Err(error) }
+        if taken && remove_left(path) { make(path) } else { Err(error) }
     });
     match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
-        // The folder is there: some, such as /proc, take no files.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let name = folder(path).display();
-            let message = format!("cannot be written: no file can be made in `{name}`");
-            Err(fault(message).help("choose another folder"))
-        }
         made => {
             let file = made?;
-            // Whoever came between took it for a file that was left; without locks nobody does.
+            // Whoever came between took it for one that was left; without locks nobody does.
             let own = file.try_lock().unwrap_or(true) && file.is_at(path);
             Ok(own.then_some(file))
         }
     }
 }
 
-/// Removes a file that nobody writes any more, because the process that did has ended; says whether it did.
+/// Removes what nobody writes any more, because the process that did has ended; says whether it did.
 fn remove_left(path: &Path) -> bool {
     let removed = || -> io::Result<bool> {
-        if !fs::symlink_metadata(path)?.is_file() {
+        let kind = fs::symlink_metadata(path)?;
+        if !kind.is_file() && !kind.is_dir() {
             return Ok(false);
         }
         let file = File::open(path)?;
-        // While it is locked here, nobody else removes it, so that the name still means the file that was looked at.
+        // While it is locked here, nobody else removes it, so that the name still means what was looked at.
         let left = file.try_lock()? && file.is_at(path);
-        if left {
-            fs::remove_file(path)?;
+        match left {
+            true if kind.is_dir() => fs::remove_dir_all(path)?,
+            true => fs::remove_file(path)?,
+            false => {}
         }
         Ok(left)
     };
@@ -234,6 +323,7 @@ mod tests {
         let target = folder.0.join("a.npy");
         let left = [".a.npy.0.tmp", ".a.npy.3.tmp", ".b.npy.0.tmp", ".a.npy.tmp"];
         left.iter().for_each(|name| std::fs::write(folder.0.join(name), "half").expect("it can be written"));
+        std::fs::create_dir_all(folder.0.join(".a.npy.2.tmp/c/0")).expect("it can be made");
         write_whole(&target, b"whole").expect("it can be written");
         assert_eq!(folder.files(), [".a.npy.tmp", ".b.npy.0.tmp", "a.npy"]);
         assert_eq!(std::fs::read(&target).expect("it is there"), b"whole");

@@ -110,11 +110,16 @@ impl<O: FnMut() -> Option<Step>, T> Board<O, T> {
     }
 
     /// Takes note that a task is done: its tile is there, with the bytes that it takes, and those it read have one reader
-    /// less; `freed` is told of those that have none left.
-    pub(super) fn done(&self, step: &Step, tile: Option<(T, u64)>, mut freed: impl FnMut(&TileId, u64)) {
+    /// less; `freed` is told of those that have none left, and given them unless somebody still looks at them.
+    pub(super) fn done(
+        &self,
+        step: &Step,
+        tile: Option<(T, u64)>,
+        mut freed: impl FnMut(&TileId, u64, Option<T>),
+    ) {
         let mut state = self.lock();
         match tile {
-            None => freed(&step.tile, 0),
+            None => freed(&step.tile, 0, None),
             Some((tile, bytes)) => {
                 if let Some(shared) = state.tiles.get_mut(&step.number) {
                     (shared.tile, shared.bytes) = (Some(Arc::new(tile)), bytes);
@@ -125,8 +130,9 @@ impl<O: FnMut() -> Option<Step>, T> Board<O, T> {
             let Some(shared) = state.tiles.get_mut(source) else { continue };
             shared.readers = shared.readers.saturating_sub(1);
             if shared.readers == 0 {
-                freed(&shared.id, shared.bytes);
-                state.tiles.remove(source);
+                let (id, bytes) = (shared.id.clone(), shared.bytes);
+                let shared = state.tiles.remove(source);
+                freed(&id, bytes, shared.and_then(|shared| Arc::into_inner(shared.tile?)));
             }
         }
         state.running.remove(&step.number);

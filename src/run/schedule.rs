@@ -9,7 +9,7 @@
 use super::board::Board;
 use super::job::What;
 use super::memory::{Buffer, Place};
-use super::work::{Scratch, Sources, Tile, Work};
+use super::work::{Content, Scratch, Sources, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::order::{Order, Step};
@@ -17,13 +17,14 @@ use crate::plan::peak::tile_bytes;
 use crate::plan::readers::TileId;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Runs every task of a request; tiles of the result go to `out`.
 pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize) -> Result<()> {
     let mut order = Order::new(work.division);
     let next = || order.next(work.division);
-    let schedule = Schedule { work, out, board: Board::new(next, threads) };
+    let schedule = Schedule { work, out, board: Board::new(next, threads), spare: Mutex::default() };
     let workers = work.division.tiles().min(threads as u128) as usize;
     thread::scope(|scope| {
         let schedule = &schedule;
@@ -42,7 +43,12 @@ struct Schedule<'s, O> {
     work: &'s Work<'s>,
     out: &'s Place<'s>,
     board: Board<O, Tile>,
+    /// Memory of tiles that were freed, for the next of their size: it need not be cleared by the system once more.
+    spare: Mutex<Vec<Buffer>>,
 }
+
+/// Bytes of freed tiles that are kept, at the most.
+const SPARE: usize = 4 << 20;
 
 /// Why a worker panicked, as an error of the run.
 fn panicked(payload: &(dyn Any + Send)) -> Box<Diagnostic> {
@@ -105,6 +111,7 @@ impl<O: FnMut() -> Option<Step> + Send> Schedule<'_, O> {
             self.work.ledger.make_tile(0);
             let Some(tiles) = self.sources(step) else { return Ok(()) };
             self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, self.out)?;
+            drop(tiles);
             self.done(step, None);
             return Ok(());
         }
@@ -112,9 +119,10 @@ impl<O: FnMut() -> Option<Step> + Send> Schedule<'_, O> {
         self.work.ledger.make_tile(bytes);
         self.board.promise(step, bytes);
         let Some(tiles) = self.sources(step) else { return Ok(()) };
-        let mut buffer = Buffer::new(volume(&region) * u128::from(element))?;
+        let mut buffer = self.memory(volume(&region) * u128::from(element))?;
         let place = Place::dense(buffer.memory_mut(), &region, element as usize);
         self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
+        drop(tiles);
         let tile = self.work.complete(group, region, buffer);
         let kept = tile.frozen_bytes().unwrap_or(bytes);
         self.work.ledger.release(bytes - kept);
@@ -133,10 +141,30 @@ impl<O: FnMut() -> Option<Step> + Send> Schedule<'_, O> {
     }
 
     fn done(&self, step: &Step, tile: Option<(Tile, u64)>) {
-        self.board.done(step, tile, |id, bytes| {
+        self.board.done(step, tile, |id, bytes, tile| {
             self.work.ledger.free_tile(bytes);
             self.note(What::Free, id);
+            self.keep(tile);
         });
+    }
+
+    /// Memory for a tile: that of one that was freed, or new.
+    fn memory(&self, bytes: u128) -> Result<Buffer> {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let fits = |buffer: &Buffer| buffer.len() as u128 == bytes.next_multiple_of(8);
+        match spare.iter().position(fits) {
+            Some(at) => Ok(spare.swap_remove(at)),
+            None => Buffer::new(bytes),
+        }
+    }
+
+    /// Keeps the memory of a tile that nobody has any more, if there is little of that.
+    fn keep(&self, tile: Option<Tile>) {
+        let Some(Tile { content: Content::Dense(buffer), .. }) = tile else { return };
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.iter().map(Buffer::len).sum::<usize>() + buffer.len() <= SPARE {
+            spare.push(buffer);
+        }
     }
 
     /// Gives back what is left after an error, and says what it was.

@@ -74,7 +74,7 @@ impl<O: FnMut() -> Option<Step>> World<O> {
             let read: Vec<u64> = sources.iter().map(|(_, tile)| **tile).collect();
             assert_eq!(read, step.sources, "the tiles that it reads");
             thread::yield_now();
-            self.board.done(&step, shared.then_some((step.number, 1)), |_, _| self.free());
+            self.board.done(&step, shared.then_some((step.number, 1)), |_, _, _| self.free());
         }
     }
 }
