@@ -131,9 +131,10 @@ fn new_never_overwrites() {
 fn kernels_are_shown_after_each_pass() {
     let folder = Folder::new();
     folder.write("a.itp", "tensor a: f32[y: inf, x: inf] = x / 2 + y\n");
-    for pass in
-        ["lower", "simplify", "split", "jam", "residues", "unroll", "dense", "unswitch", "narrow", "order", "sweep"]
-    {
+    for pass in [
+        "lower", "simplify", "split", "jam", "residues", "unroll", "dense", "unswitch", "narrow", "order",
+        "sweep",
+    ] {
         folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", pass]).ends(0).prints("kernel a(");
     }
     let unknown = folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", "inline"]);

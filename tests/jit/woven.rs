@@ -24,7 +24,8 @@ fn resampled(element: Element, period: i64, rows: usize) -> String {
 
 /// The bounds of rows, with what makes their offsets start at 0.
 fn runs(element: Element, period: i64) -> Vec<(Vec<i64>, Vec<Vec<u8>>)> {
-    let bounds = [(0, 0), (0, 1), (1, 2), (-1, 1), (-7, 9), (3, 3), (0, 16), (1, 64), (-33, 60), (-97, -4), (5, 105)];
+    let bounds =
+        [(0, 0), (0, 1), (1, 2), (-1, 1), (-7, 9), (3, 3), (0, 16), (1, 64), (-33, 60), (-97, -4), (5, 105)];
     let run = |(lo, hi): (i64, i64)| {
         let last = (hi - 1).div_euclid(period) - lo.div_euclid(period) + period;
         let buffers = vec![filled(element, last.max(1)), filled(element, 200)];
@@ -37,7 +38,6 @@ fn runs(element: Element, period: i64) -> Vec<(Vec<i64>, Vec<Vec<u8>>)> {
 fn quotients_and_remainders() {
     for element in Element::ALL {
         for (period, rows) in [(2, 1), (3, 1), (4, 1), (2, 2), (3, 2)] {
-            println!("{element} {period} {rows}");
             let runs = runs(element, period);
             let runs: Vec<(&[i64], &[Vec<u8>])> =
                 runs.iter().map(|(args, buffers)| (&args[..], &buffers[..])).collect();

@@ -23,7 +23,8 @@ impl Selector<'_> {
         if address.step != (values.len() as u64 * element.bytes()) as i64 {
             return Err("stores that lie apart");
         }
-        let lanes = values.into_iter().map(|value| self.stored(element, value)).collect::<Result<Vec<_>>>()?;
+        let lanes =
+            values.into_iter().map(|value| self.stored(element, value)).collect::<Result<Vec<_>>>()?;
         let parts: Vec<Vec<Reg>> = lanes.into_iter().map(Lanes::parts).collect();
         let count = self.lanes() as usize / parts[0].len();
         let mut from = 0;
@@ -52,7 +53,8 @@ impl Selector<'_> {
     fn permuted(&mut self, a: Reg, order: Vec<usize>, b: Reg) -> Reg {
         let narrow = order.len() as i64 == self.lanes();
         let (encoding, bytes) = if narrow { (&ops::PERM2D, 4) } else { (&ops::PERM2Q, 8) };
-        let order = self.pool_vector(order.into_iter().map(|lane| (lane as u64).to_le_bytes()[..bytes].to_vec()));
+        let order =
+            self.pool_vector(order.into_iter().map(|lane| (lane as u64).to_le_bytes()[..bytes].to_vec()));
         self.program.vector(Shape::Permute2, encoding, &[a, order, b], None)
     }
 }
