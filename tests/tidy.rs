@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/dependencies.rs"]
+mod dependencies;
+
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("source", &[]),
@@ -19,10 +22,11 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("loops", &["seeded", "index", "graph", "access"]),
     ("interp", &["index", "graph"]),
     ("jit", &["seeded", "graph", "loops"]),
-    ("io", &["graph"]),
+    ("stream", &[]),
+    ("io", &["index", "graph", "stream"]),
     ("formats", &["index", "graph", "io"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
-    ("tiles", &["index", "access", "plan"]),
+    ("tiles", &["index", "graph", "access", "plan"]),
     (
         "run",
         &[
@@ -44,7 +48,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ),
     (
         "engine",
-        &["source", "diagnostic", "index", "graph", "compile", "io", "formats", "plan", "run", "tiles"],
+        &[
+            "source",
+            "diagnostic",
+            "index",
+            "graph",
+            "compile",
+            "stream",
+            "io",
+            "formats",
+            "plan",
+            "run",
+            "tiles",
+        ],
     ),
     ("picture", &[]),
     ("lsp", &["source", "diagnostic", "index", "syntax", "graph", "access", "compile", "plan", "engine"]),
@@ -61,6 +77,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "compile",
             "loops",
             "interp",
+            "stream",
             "io",
             "plan",
             "run",
@@ -80,6 +97,7 @@ const KEPT_INSIDE: &[(&str, &str)] = &[
     ("annotate_snippets", "diagnostic"),
     ("png", "io"),
     ("flate2", "io"),
+    ("zstd", "io"),
     ("ndarray", "engine"),
     ("bytemuck", "engine"),
     ("indicatif", "cli"),

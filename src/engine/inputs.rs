@@ -4,12 +4,14 @@ use super::Engine;
 use super::data::{extern_of, fits, load, streamed, unbound, unregistered};
 use super::element::{Elem, to_array};
 use super::error::Result;
+use super::limit::has_room;
 use crate::diagnostic::{Code, Diagnostic, any_of, closest, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::uses::uses;
 use crate::graph::{InputSource, Tensor, TensorKind};
 use crate::io::Array;
 use crate::run::data;
+use crate::run::inputs::InputData;
 use crate::run::job::World;
 use ndarray::{ArrayBase, Data, Dimension};
 use std::path::{Path, PathBuf};
@@ -42,7 +44,7 @@ impl Engine {
         fits(tensor, &array).map_err(|diagnostic| self.error(diagnostic))?;
         let data = data::Data::new(array, tensor.format.as_ref());
         self.files.remove(&id);
-        self.world.inputs.insert(id, data);
+        self.world.inputs.insert(id, InputData::Whole(data));
         self.changed(|graph, base| uses(graph, base).tensors.contains(&id));
         Ok(())
     }
@@ -57,7 +59,7 @@ impl Engine {
         Ok(())
     }
 
-    fn input(&self, name: &str) -> Result<TensorId> {
+    pub(super) fn input(&self, name: &str) -> Result<TensorId> {
         let is_input = |tensor: &Tensor| matches!(tensor.kind, TensorKind::Input(_));
         let graph = &self.program.graph;
         let found = graph.iter().find(|(_, tensor)| is_input(tensor) && &*tensor.name == name);
@@ -90,7 +92,7 @@ impl Engine {
         Ok(Arc::new(world))
     }
 
-    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<data::Data> {
+    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<InputData> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(array) = loaded.get(&id) {
             return Ok(array.clone());
@@ -101,7 +103,8 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let data = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
+        let data = has_room(tensor, &self.limits).and_then(|()| load(tensor, &path));
+        let data = data.map_err(|diagnostic| self.error(diagnostic))?;
         loaded.insert(id, data.clone());
         Ok(data)
     }

@@ -8,9 +8,11 @@
 //!
 //! Elements are bytes as in files: row-major, little-endian, a bool is a byte 0 or 1, an f16 its 16 bits.
 
-use super::data::Data;
+use super::inputs::InputData;
 use super::stats::{Plan, Stats};
+use crate::access::leaves_stored;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::Graph;
 use crate::graph::body::TensorId;
 use crate::graph::types::Element;
 use crate::graph::view::View;
@@ -57,6 +59,15 @@ pub struct Job {
     pub limits: Limits,
 }
 
+/// An error for a read that a bound which is not enforced lets leave its tensor: nothing is proven there.
+pub fn stays_inside(graph: &Graph, view: &View) -> Result<()> {
+    let reader = format!("a read of {}", quoted(&view.name));
+    match leaves_stored(graph, view, graph.tensor(view.base).span, &reader) {
+        Some(diagnostic) => Err(Box::new(diagnostic)),
+        None => Ok(()),
+    }
+}
+
 /// How a run is bounded; no result depends on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -79,8 +90,8 @@ impl Default for Limits {
 pub struct World {
     /// Grows whenever inputs or host functions change.
     pub generation: u64,
-    /// The data of inputs, by tensor; the first element is the domain's lowest corner.
-    pub inputs: BTreeMap<TensorId, Data>,
+    /// The data of inputs, by tensor.
+    pub inputs: BTreeMap<TensorId, InputData>,
     /// Functions for `extern`, by name.
     pub hosts: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
     /// Done after the `set` items of the script, in this order.

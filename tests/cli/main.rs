@@ -8,13 +8,21 @@ mod failures;
 mod folder;
 mod formatting;
 mod help;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod limits;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod modules;
+#[cfg(feature = "zarr")]
+mod python;
 mod repl;
 mod runs;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "zarr")]
+mod store;
+#[cfg(feature = "zarr")]
+mod stream;
 #[cfg(all(unix, feature = "repl"))]
 mod terminal;

@@ -6,6 +6,7 @@
 
 use super::evex::{Base, Bits, Bytes, Gpr, Index, Memory, Operands, R11, RAX, RDI, RSP, Rm};
 use super::ops::{self, Encoding, Tuple};
+use super::past;
 use super::program::{Address, Class, Home, Inst, Part, Program, Reg, Shape};
 use std::collections::HashMap;
 
@@ -19,10 +20,12 @@ pub(super) const EVEN_REST: usize = 2;
 pub(super) const LAST_STEP: usize = 3;
 /// The place for the steps that a loop inside the row has left.
 pub(super) const STEPS_LEFT: usize = 4;
+/// The place for the last step from which a whole pass can be done, during a pass in a mask.
+pub(super) const LIMIT: usize = 5;
 /// The place for the mask of lanes that are woven from two values; those for three and four come after it.
-pub(super) const WOVEN: usize = 5;
+pub(super) const WOVEN: usize = 6;
 /// The first place that a pass may use.
-pub(super) const FIRST_PLACE: usize = 8;
+pub(super) const FIRST_PLACE: usize = 9;
 const VECTORS: u8 = 32;
 const NEVER: usize = usize::MAX;
 
@@ -30,9 +33,18 @@ const NEVER: usize = usize::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
     /// As many as a register has lanes.
-    Whole,
+    Whole(Stores),
     /// Fewer: those in the mask [`TAIL`].
     Tail,
+}
+
+/// Which way stores take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stores {
+    /// Through the cache.
+    Cached,
+    /// Past it, all of them: [`past`](super::past) says when.
+    Past,
 }
 
 /// What stays where it is during the whole row.
@@ -296,7 +308,11 @@ impl Allocator<'_> {
         let mask = self.lanes_mask(part);
         let memory = self.memory(address);
         let operands = Operands { mask, imm: inst.imm, ..plain(value, 0, Rm::Memory(memory)) };
-        self.bytes.vector(inst.encoding, self.bits, &operands);
+        let encoding = match self.pass {
+            Pass::Whole(Stores::Past) => past::instead(inst.encoding).expect("all stores have such a way"),
+            Pass::Whole(Stores::Cached) | Pass::Tail => inst.encoding,
+        };
+        self.bytes.vector(encoding, self.bits, &operands);
         self.release(at, inst);
     }
 
@@ -308,7 +324,7 @@ impl Allocator<'_> {
     /// The mask of the lanes that a part has: none for a whole register.
     fn lanes_mask(&mut self, part: Part) -> u8 {
         match (self.pass, part) {
-            (Pass::Whole, _) => 0,
+            (Pass::Whole(_), _) => 0,
             (Pass::Tail, Part::All | Part::Low) => TAIL,
             (Pass::Tail, Part::High) => {
                 let mask = self.free(Class::Mask);
@@ -391,7 +407,7 @@ impl Allocator<'_> {
             Home::PoolElement(at, splat) if splat == element => Some(Folded::Element(in_pool(at))),
             Home::Slot(slot, splat) if splat == element => Some(Folded::Element(in_frame(slot))),
             Home::Load(address, load, _)
-                if self.pass == Pass::Whole
+                if self.pass != Pass::Tail
                     && [ops::MOVPS, ops::MOVPD].contains(load)
                     && self.next_use(reg, at) == NEVER =>
             {

@@ -156,6 +156,8 @@ ops! {
     MOVPD "vmovupd" M0F P66 1 0x10 Full;
     STOREPS "vmovups" M0F None 0 0x11 Full;
     STOREPD "vmovupd" M0F P66 1 0x11 Full;
+    STREAMPS "vmovntps" M0F None 0 0x2b Full;
+    STREAMPD "vmovntpd" M0F P66 1 0x2b Full;
     MOVZXBD "vpmovzxbd" M0F38 P66 0 0x31 Quarter;
     MOVSXBD "vpmovsxbd" M0F38 P66 0 0x21 Quarter;
     MOVZXWD "vpmovzxwd" M0F38 P66 0 0x33 Half;

@@ -39,6 +39,8 @@ pub(in crate::jit) enum Slot {
     Value(ValueId),
     /// How many bytes a step of a row is long, for elements of so many bytes.
     Pace(Pace, i64),
+    /// Not 0 if what is written is to go past the cache.
+    Past,
 }
 
 /// A place that moves along the row.
