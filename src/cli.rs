@@ -30,6 +30,11 @@ mod run;
 #[cfg(feature = "serve")]
 mod serve;
 mod script;
+mod source;
+#[cfg(feature = "zarr")]
+mod store;
+mod stream;
+mod stream_args;
 mod session;
 mod table;
 mod tree;
@@ -76,9 +81,10 @@ fn perform(cli: Cli) -> Outcome {
     outcome
 }
 
-/// A command that the design has and this version has not.
+/// A command that this build was made without.
+#[cfg(not(feature = "serve"))]
 fn later(command: &str, report: &mut Report) -> Outcome {
-    let message = format!("`itp {command}` is not there yet");
+    let message = format!("this build has no `itp {command}`");
     let help = "use `itp run FILE --read SLICE`, which prints or writes any part of a script";
     report.fail("the command line", Diagnostic::new(Code::E0903, message).help(help))
 }
@@ -108,7 +114,9 @@ fn dispatch(command: &Command, report: &mut Report) -> Outcome {
         Command::Serve(args) => serve::serve(args, report),
         #[cfg(not(feature = "serve"))]
         Command::Serve(_) => later("serve", report),
-        Command::Stream(_) => later("stream", report),
+        #[cfg(feature = "zarr")]
+        Command::Store(args) => store::store(args, report),
+        Command::Stream(args) => stream::stream(args, report),
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => lsp(report),
         Command::New(args) => new::new(args, report),

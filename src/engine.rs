@@ -18,10 +18,15 @@
 //! - an [`Error`] prints as the command line would print it.
 
 mod builder;
+#[cfg(feature = "zarr")]
+mod chunked;
 mod data;
+#[cfg(feature = "zarr")]
+mod disk;
 mod element;
 mod error;
 pub(crate) mod files;
+mod growing;
 mod host;
 mod inputs;
 mod limit;
@@ -29,10 +34,13 @@ mod output;
 mod prepared;
 mod read;
 mod shared;
+mod streams;
 mod tree;
 mod write;
 
 pub use builder::Builder;
+#[cfg(feature = "zarr")]
+pub use disk::{DiskStore, Trouble};
 pub use element::{Elem, F16};
 pub use error::{Error, Result};
 pub use prepared::{Cancel, Prepared, Sketch};
@@ -42,7 +50,7 @@ use crate::compile::Program;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::graph::body::TensorId;
-use crate::run::data::Data;
+use crate::run::inputs::InputData;
 use crate::run::job::{Backend, Limits, Trace, World};
 use crate::run::kept::Kept;
 use crate::source::Sources;
@@ -50,6 +58,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use streams::StreamInput;
 
 /// A compiled script with its data. It can be shared between threads: reading takes `&self`.
 pub struct Engine {
@@ -61,12 +70,17 @@ pub struct Engine {
     backend: Arc<dyn Backend>,
     /// The same, if it keeps results.
     kept: Option<Arc<Kept>>,
+    /// The folder that results are kept in.
+    #[cfg(feature = "zarr")]
+    disk: Option<Arc<DiskStore>>,
     limits: Limits,
     /// Data of the host; the files of inputs are read when they are first needed.
     world: World,
     /// Files that take the place of what the script names.
     files: BTreeMap<TensorId, PathBuf>,
-    loaded: Mutex<BTreeMap<TensorId, Data>>,
+    loaded: Mutex<BTreeMap<TensorId, InputData>>,
+    /// Inputs that arrive while outputs are written.
+    streams: BTreeMap<TensorId, Arc<StreamInput>>,
     cancel: Cancel,
     progress: Option<Arc<Progress>>,
     trace: Option<Arc<Trace>>,
@@ -145,6 +159,12 @@ impl Engine {
     /// ```
     pub fn cancel(&self) -> Cancel {
         self.cancel.clone()
+    }
+
+    /// What went wrong with the folder that results are kept in; no result is wrong for it.
+    #[cfg(feature = "zarr")]
+    pub fn store_trouble(&self) -> Trouble {
+        self.disk.as_ref().map(|disk| disk.trouble()).unwrap_or_default()
     }
 
     /// Takes note that data of the host is another: results that depend on it are forgotten.

@@ -16,6 +16,7 @@
 //! checked against the declaration and the file before memory is asked for. Writing loses nothing: an output is the old
 //! file or the new one, whole, and never in memory as a whole.
 //!
+//! - `zarr` reads and writes arrays in chunks, of which there may be more than memory;
 //! - [`npy`], [`png`], [`tiff`] know their format in both directions, [`npz`] and [`csv`] are written only, raw files are
 //!   the elements and nothing else;
 //! - [`convert`] decides what pixels or numbers become of the elements, with [`colormap`] and [`spool`] where needed;
@@ -28,6 +29,7 @@ mod elements;
 mod encode;
 mod error;
 mod half;
+pub mod ingest;
 mod npy;
 mod npz;
 mod png;
@@ -37,8 +39,12 @@ mod shape;
 mod source;
 mod sparse;
 mod spool;
+#[cfg(feature = "zarr")]
+pub mod store;
 mod tiff;
 mod writer;
+#[cfg(feature = "zarr")]
+pub mod zarr;
 
 pub use colormap::{Colours, colours};
 pub use elements::to_f64 as floats_of;
@@ -49,7 +55,7 @@ pub use png::rgba_file;
 pub use replace::remove_temporary;
 pub use scalars::{scalar_at, store_scalar};
 pub use sparse::{Coordinates, read_sparse};
-pub use writer::{Writer, stored_element};
+pub use writer::{Place, Writer, stored_element};
 
 use crate::graph::FileKind;
 use crate::graph::types::Element;
@@ -88,6 +94,9 @@ pub struct Expect<'a> {
 ///
 /// An image with channels may be declared with them last, as files have them, or first.
 pub fn read(path: &Path, expect: &Expect<'_>) -> std::result::Result<Array, IoError> {
+    if FileKind::of(&path.to_string_lossy()) == Some(FileKind::Zarr) {
+        return read_zarr(path, expect);
+    }
     let read = || {
         let kind = input_kind(path)?;
         let source = &mut Source::open(path)?;
@@ -103,6 +112,9 @@ pub fn read(path: &Path, expect: &Expect<'_>) -> std::result::Result<Array, IoEr
 
 /// Element type and shape of the file `path`, from its header alone; images have their channels last.
 pub fn describe(path: &Path) -> std::result::Result<(Element, Vec<i64>), IoError> {
+    if FileKind::of(&path.to_string_lossy()) == Some(FileKind::Zarr) {
+        return zarr_header(path);
+    }
     let describe = || {
         let kind = input_kind(path)?;
         let source = &mut Source::open(path)?;
@@ -127,7 +139,7 @@ enum InputKind {
 }
 
 fn input_kind(path: &Path) -> Result<InputKind> {
-    let endings = "give it an ending that says what it is: .npy, .png, .tif or .raw";
+    let endings = "give it an ending that says what it is: .npy, .png, .tif, .zarr or .raw";
     let only_written = |name: &str| {
         Err(fault(format!("is a {name} file, and those are not read")).help("save it as `.npy`"))
     };
@@ -138,9 +150,35 @@ fn input_kind(path: &Path) -> Result<InputKind> {
         Some(FileKind::Raw) => Ok(InputKind::Raw),
         Some(FileKind::Npz) => only_written("npz"),
         Some(FileKind::Csv) => only_written("csv"),
-        Some(FileKind::Zarr) => only_written("zarr"),
+        Some(FileKind::Zarr) => Err(fault("is a zarr array, not a file")),
         None => Err(fault("has an ending that names no kind of file").help(endings)),
     }
+}
+
+#[cfg(feature = "zarr")]
+fn read_zarr(path: &Path, expect: &Expect<'_>) -> std::result::Result<Array, IoError> {
+    zarr::ZarrArray::open_expected(path, expect)?.read()
+}
+
+#[cfg(not(feature = "zarr"))]
+fn read_zarr(path: &Path, _: &Expect<'_>) -> std::result::Result<Array, IoError> {
+    Err(no_zarr().reading(path))
+}
+
+#[cfg(feature = "zarr")]
+fn zarr_header(path: &Path) -> std::result::Result<(Element, Vec<i64>), IoError> {
+    zarr::ZarrArray::open(path).map(|array| (array.element(), array.shape().to_vec()))
+}
+
+#[cfg(not(feature = "zarr"))]
+fn zarr_header(path: &Path) -> std::result::Result<(Element, Vec<i64>), IoError> {
+    Err(no_zarr().reading(path))
+}
+
+#[cfg(not(feature = "zarr"))]
+fn no_zarr() -> Fault {
+    fault("is a zarr array, which this build of the program knows nothing of")
+        .help("build it with the feature `zarr`")
 }
 
 fn read_raw(source: &mut Source, expect: &Expect<'_>) -> Result<Array> {

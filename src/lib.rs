@@ -26,6 +26,7 @@ pub mod access;
 pub mod compile;
 pub mod loops;
 pub mod interp;
+pub mod stream;
 pub mod io;
 #[cfg(feature = "jit")]
 pub mod jit;

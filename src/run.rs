@@ -12,6 +12,7 @@
 #[cfg(feature = "jit")]
 mod across;
 pub mod data;
+pub mod inputs;
 pub mod job;
 pub mod kept;
 #[cfg(feature = "jit")]

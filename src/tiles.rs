@@ -17,9 +17,10 @@ pub mod flights;
 pub mod memory;
 
 use crate::access::footprint::Region;
+use crate::graph::types::Element;
 use crate::index::Interval;
-use crate::index::walk::rows;
-use crate::plan::grid::volume;
+use crate::index::walk::copy_box;
+use crate::plan::grid::{Grid, volume};
 use boxes::{meet, merged, without};
 use std::sync::Arc;
 
@@ -30,6 +31,19 @@ pub struct TileKey {
     pub series: Arc<str>,
     /// Its number per dimension.
     pub number: Vec<i64>,
+}
+
+/// What tiles of a series are.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// What the script calls it.
+    pub name: Arc<str>,
+    /// Type of the elements.
+    pub element: Element,
+    /// How they are cut.
+    pub grid: Grid,
+    /// Whether its word means the same to every process: nothing depends on what only this one knows.
+    pub lasting: bool,
 }
 
 /// Elements of a box, as far as they are there.
@@ -45,6 +59,9 @@ pub struct Tile {
 
 /// Where tiles are kept. It may forget any of them at any time.
 pub trait TileStore: Send + Sync {
+    /// Is told what a series is before a tile of it is asked for; called again whenever it is read.
+    fn describe(&self, _series: &Arc<str>, _about: &About) {}
+
     /// The tile with that key, if it is there.
     fn get(&self, key: &TileKey) -> Option<Arc<Tile>>;
 
@@ -62,6 +79,11 @@ pub trait TileStore: Send + Sync {
 
     /// Bytes that it may hold.
     fn limit(&self) -> u64;
+
+    /// Whether it keeps whatever it is given, so that no read is too large for it as long as its parts are not.
+    fn keeps_all(&self) -> bool {
+        false
+    }
 }
 
 impl Tile {
@@ -72,6 +94,28 @@ impl Tile {
         data.try_reserve_exact(bytes).ok()?;
         data.resize(bytes, 0);
         Some(Tile { region, held: Vec::new(), element, data })
+    }
+
+    /// A tile whose elements lie in `data`, row-major, as far as they are in `held`; `None` if that does not fit.
+    pub fn with(region: Region, held: Option<Vec<Region>>, element: usize, data: Vec<u8>) -> Option<Tile> {
+        let bytes = usize::try_from(volume(&region)).ok()?.checked_mul(element)?;
+        let inside = |held: &Region| {
+            held.len() == region.len()
+                && held.iter().zip(&region).all(|(held, all)| all.contains_interval(*held))
+        };
+        let held = held.unwrap_or_else(|| vec![region.clone()]);
+        let fits = data.len() == bytes && held.iter().all(inside);
+        fits.then_some(Tile { region, held, element, data })
+    }
+
+    /// All of its elements, row-major; those that are not there are anything.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// Whether all elements are there.
+    pub fn is_whole(&self) -> bool {
+        self.held.iter().map(|held| volume(held)).sum::<u128>() == volume(&self.region)
     }
 
     /// Which elements it is for.
@@ -104,28 +148,6 @@ impl Tile {
             copy_box((&self.data, &self.region), (data, region), &part, self.element);
         }
     }
-}
-
-/// Copies a part of one row-major box into another.
-pub fn copy_box(
-    (from, from_box): (&[u8], &[Interval]),
-    (to, to_box): (&mut [u8], &[Interval]),
-    part: &[Interval],
-    element: usize,
-) {
-    let bytes = part.last().map_or(1, |range| range.len().unwrap_or(0)) as usize * element;
-    rows(part, |at| {
-        let (start, end) = (offset(from_box, at) * element, offset(to_box, at) * element);
-        to[end..][..bytes].copy_from_slice(&from[start..][..bytes]);
-    });
-}
-
-/// The place of an element in a row-major box.
-fn offset(region: &[Interval], at: &[i64]) -> usize {
-    let dims = region.iter().zip(at);
-    dims.fold(0, |place, (range, at)| {
-        place * range.len().unwrap_or(1) as usize + (at - range.first()) as usize
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Holds the index core against recorded answers of TensorStore, torch, numpy and tinygrad.
 //!
-//! Each line of a data file is one case. All cases run; then every failure is printed with its id and what differs.
+//! Each line of a data file, or each of its `cases`, is one case. All cases run; then every failure is printed with its id and what differs.
 //! `ITP_CONFORMANCE_DIR` names another folder with files of the same names; tests/conformance/README.md tells their origin.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)] // helpers of a test: a panic is its failure
@@ -13,6 +13,8 @@ mod numpy;
 mod sparse;
 #[path = "conformance/sparse_kernels.rs"]
 mod sparse_kernels;
+#[path = "conformance/stream.rs"]
+mod stream;
 #[path = "conformance/views.rs"]
 mod views;
 
@@ -66,7 +68,7 @@ fn run_list(file: &str, list: &str, check: fn(&Value) -> Outcome) {
         .iter()
         .filter_map(|case| match check(case) {
             Outcome::Passed => None,
-            Outcome::Failed(why) => Some(format!("{}: {why}", case["name"].as_str().unwrap())),
+            Outcome::Failed(why) => Some(format!("{}: {why}", case["name"])),
         })
         .collect();
     let passed = cases.len() - failures.len();
@@ -102,6 +104,16 @@ fn index_space_like_tensorstore() {
 #[test]
 fn views_like_torch_and_numpy() {
     run("views.jsonl", views::check);
+}
+
+#[test]
+fn tiles_of_streams_as_counted_one_by_one() {
+    run_list("stream_tiles.json", "cases", stream::check_tiles);
+}
+
+#[test]
+fn appends_of_any_size_as_counted_one_by_one() {
+    run_list("stream_append.json", "cases", stream::check_append);
 }
 
 #[test]

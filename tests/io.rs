@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, missing_docs)] // helpers of a test: a panic is its failure
 
+#[cfg(feature = "zarr")]
+#[path = "io/zarr.rs"]
+mod zarr;
+
 use itp::graph::types::Element;
 use itp::graph::{FileKind, OutputOptions};
 use itp::io::{Array, Expect, IoError, Writer, describe, read};
@@ -214,7 +218,7 @@ fn inputs_that_cannot_be_read() {
     check_error(attempt("a.png", b""), "ends early", None);
     check_error(attempt("a.raw", b"hello"), "has 5 bytes, but the declaration says u8[4], which is 4", None);
     check_error(attempt("a.csv", b"1"), "is a csv file, and those are not read", Some("save it as `.npy`"));
-    let endings = "give it an ending that says what it is: .npy, .png, .tif or .raw";
+    let endings = "give it an ending that says what it is: .npy, .png, .tif, .zarr or .raw";
     check_error(attempt("a.doc", b"1"), "has an ending that names no kind of file", Some(endings));
     fs::create_dir(folder.path("folder.npy")).unwrap();
     check_error(read(&folder.path("folder.npy"), &expect), "is a folder, not a file", None);
@@ -545,11 +549,6 @@ fn outputs_that_cannot_be_written() {
             .map_err(|error| IoError { message: error.message.replace(&missing, "missing"), ..error }),
         "cannot be written: there is no folder `missing`",
         Some(&format!("create `{missing}` first")),
-    );
-    check_error(
-        attempt("a.zarr"),
-        "cannot be written: zarr arrays are not supported yet",
-        Some("write a `.npy` file"),
     );
     fs::write(folder.path("locked.npy"), "old").unwrap();
     let mut permissions = fs::metadata(folder.path("locked.npy")).unwrap().permissions();

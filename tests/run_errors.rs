@@ -19,7 +19,7 @@ fn compiled(script: &str) -> Engine {
     Engine::compile(script).unwrap_or_else(|error| panic!("{error}"))
 }
 
-const RUNS: [Run; 9] = [
+const RUNS: [Run; 10] = [
     Run {
         code: Code::E1001,
         action: "engine.read::<f32>(\"bright[0:2, 0:2]\")",
@@ -76,6 +76,15 @@ const RUNS: [Run; 9] = [
         action: "engine.read::<i64>(\"wide[4611686018427387000:4611686018427387002]\")",
         error: |script| {
             compiled(script).read::<i64>("wide[4611686018427387000:4611686018427387002]").unwrap_err()
+        },
+    },
+    Run {
+        code: Code::E1010,
+        action: "engine.bind_stream(\"cam\", &[0; 32][..])  engine.read::<u8>(\"pair[0:8, :]\")",
+        error: |script| {
+            let mut engine = compiled(script);
+            engine.bind_stream("cam", &[0; 32][..]).unwrap();
+            engine.read::<u8>("pair[0:8, :]").unwrap_err()
         },
     },
 ];

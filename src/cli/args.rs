@@ -5,6 +5,9 @@
 //! itp run hills.itp --out x.npy       an error and exit code 2: there is no `--read` to go with it
 //! ```
 
+#[cfg(feature = "zarr")]
+pub use super::store::StoreArgs;
+pub use super::stream_args::StreamArgs;
 use super::values::{self, FILE_ENDINGS, PictureKind, Tile};
 use crate::compile::Stage;
 use crate::diagnostic::Code;
@@ -75,9 +78,11 @@ pub enum Command {
     /// Pan and zoom in a browser; tiles, slices and zarr for other programs
     #[cfg_attr(not(feature = "serve"), command(hide = true))]
     Serve(ServeArgs),
-    /// Ingest a row-major stream into tiles; not there yet
-    #[command(hide = true)]
-    Stream(LaterArgs),
+    /// List, check or shrink tiles that were kept on the disk
+    #[cfg(feature = "zarr")]
+    Store(StoreArgs),
+    /// Cut a row-major stream into tiles as it comes
+    Stream(StreamArgs),
     /// Answer an editor on stdin and stdout: diagnostics, hovers, completion (LSP)
     #[cfg(feature = "lsp")]
     Lsp(LspArgs),
@@ -332,14 +337,6 @@ pub struct ServeArgs {
     pub script: ScriptOptions,
 }
 
-/// Whatever follows the name of a command that does not exist yet
-#[derive(Debug, Args)]
-pub struct LaterArgs {
-    /// Taken, and not looked at
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-    pub rest: Vec<OsString>,
-}
-
 /// `itp lsp`
 #[cfg(feature = "lsp")]
 #[derive(Debug, Args)]
@@ -459,7 +456,10 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
         Command::Plan(args) => twice(&args.script).map(|why| ("plan", why)),
         Command::Bench(args) => twice(&args.script).map(|why| ("bench", why)),
         Command::Tree(_) | Command::Graph(_) | Command::Explain(_) => None,
-        Command::Repl(_) | Command::Serve(_) | Command::Stream(_) => None,
+        #[cfg(feature = "zarr")]
+        Command::Store(_) => None,
+        Command::Stream(args) => super::stream::misuse(args).map(|why| ("stream", why)),
+        Command::Repl(_) | Command::Serve(_) => None,
         #[cfg(feature = "lsp")]
         Command::Lsp(_) => None,
         Command::New(_) | Command::Completions { .. } => None,

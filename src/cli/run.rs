@@ -21,13 +21,22 @@ pub(super) fn run(args: &RunArgs, report: &mut Report) -> Outcome {
 fn done(args: &RunArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let session = session::open(&args.file, &args.read, &args.script, &args.options, report)?;
     let mut stats = Stats { engine: session.engine.backend_name(), ..Stats::default() };
-    if args.read.is_empty() {
+    if args.read.is_empty() && !session.engine.stream_inputs().is_empty() {
+        write_streamed(&session, &mut stats, report)?;
+    } else if args.read.is_empty() {
         write_outputs(&session, &mut stats, report)?;
     } else {
         read_slices(&session, args, &mut stats, report)?;
     }
     session.account(stats, json!({}), &args.options, report)?;
     Ok(Outcome::Done)
+}
+
+/// Writes the outputs of a script with streams, as long as frames come.
+fn write_streamed(session: &Session, stats: &mut Stats, report: &mut Report) -> Result<(), Outcome> {
+    let streamed = session.engine.save_streamed(&mut |text| report.say(text));
+    stats.add(&streamed.map_err(|error| session::failed(&session.name, error, report))?);
+    Ok(())
 }
 
 /// Everything is planned before anything runs, so that what is missing is told at once.

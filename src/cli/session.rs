@@ -11,6 +11,7 @@ use super::numbers;
 use super::progress::Progress;
 use super::report::Report;
 use super::script::Script;
+use super::source::{Origin, Source};
 use super::values::is_stdin;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
@@ -60,15 +61,45 @@ pub(super) fn open(
     tell_warnings(&name, &engine, report);
     refuse_store(&name, options, report)?;
     check_bindings(&name, engine.program(), script, report)?;
-    for (input, path) in &script.bindings {
+    let streams = engine.stream_inputs();
+    let stop = if streams.is_empty() { engine.cancel().flag() } else { Arc::new(AtomicBool::new(false)) };
+    for (input, path) in
+        script.bindings.iter().filter(|(input, _)| !streams.iter().any(|name| **name == **input))
+    {
         engine.bind_file(input, path).map_err(|error| failed(&name, error, report))?;
     }
+    bind_streams(&mut engine, (file, &name), script, &stop, report)?;
     let progress = Arc::new(Progress::new(report.is_quiet()));
     engine.on_progress(progress.listener());
     let trace = options.trace.as_ref().map(|_| Arc::new(Trace::new(move || micros(start))));
     trace.iter().for_each(|trace| engine.record(trace.clone()));
-    cancel_on_signals(&engine, &name, report)?;
+    stop_on_signals(stop, &name, report)?;
     Ok(Session { name, engine, progress, trace, start })
+}
+
+/// Gives streams what `--bind` says, or standard input, which only one can have.
+fn bind_streams(
+    engine: &mut Engine,
+    (file, name): (&Path, &str),
+    script: &ScriptOptions,
+    stop: &Arc<AtomicBool>,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    let mut taken = is_stdin(file).then(|| "the script".to_owned());
+    for input in engine.stream_inputs() {
+        let bound = script.bindings.iter().find(|(name, _)| **name == *input);
+        let origin = bound.map_or(Origin::Stdin, |(_, text)| Origin::bound(text));
+        if origin == Origin::Stdin
+            && let Some(other) = taken.replace(quoted(&input))
+        {
+            let message = format!("{} and {other} cannot both come from standard input", quoted(&input));
+            let help = format!("add `--bind {input}=path`, or a port: `--bind {input}=tcp:9000`");
+            return Err(report.fail(name, Diagnostic::new(Code::E1001, message).help(help)));
+        }
+        let source = Source::open(origin, report)?.stopping(stop.clone());
+        engine.bind_stream(&input, source).map_err(|error| failed(name, error, report))?;
+    }
+    Ok(())
 }
 
 fn micros(start: Instant) -> u64 {
@@ -78,6 +109,10 @@ fn micros(start: Instant) -> u64 {
 fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
     // Nothing is read twice by one command.
     let mut builder = Engine::builder().store(0);
+    #[cfg(feature = "zarr")]
+    if let Some(folder) = &options.store {
+        builder = builder.store_folder(folder);
+    }
     for (name, value) in &script.settings {
         builder = builder.set(name, value);
     }
@@ -108,20 +143,21 @@ pub(super) fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
     report.diagnostics(name, engine.sources(), warnings);
 }
 
+#[cfg(feature = "zarr")]
+fn refuse_store(_: &str, _: &RunOptions, _: &mut Report) -> Result<(), Outcome> {
+    Ok(())
+}
+
+#[cfg(not(feature = "zarr"))]
 fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result<(), Outcome> {
     if options.store.is_none() {
         return Ok(());
     }
-    let message = "tiles cannot be kept on the disk between runs yet";
+    let message = "this build cannot keep tiles on the disk";
     Err(report.fail(name, Diagnostic::new(Code::E0903, message).help("leave out `--store`")))
 }
 
-/// Ctrl-C and a polite end ask the engine to stop; a second Ctrl-C ends the process at once, without half a file.
-fn cancel_on_signals(engine: &Engine, name: &str, report: &mut Report) -> Result<(), Outcome> {
-    stop_on_signals(engine.cancel().flag(), name, report)
-}
-
-/// Sets `flag` at Ctrl-C or a polite end.
+/// Ctrl-C and a polite end set the flag; a second Ctrl-C ends the process at once, without half a file.
 pub(super) fn stop_on_signals(flag: Arc<AtomicBool>, name: &str, report: &mut Report) -> Result<(), Outcome> {
     let again = Arc::new(AtomicBool::new(false));
     let registered = signal_hook::flag::register(SIGINT, flag.clone())
@@ -199,6 +235,23 @@ impl Session {
         self.engine.sketch_view(view).map_err(|error| failed(&self.name, error, report))
     }
 
+    /// Says once what went wrong with kept tiles.
+    #[cfg(feature = "zarr")]
+    fn tell_store(&self, options: &RunOptions, report: &Report) {
+        let (trouble, folder) =
+            (self.engine.store_trouble(), options.store.as_deref().map(files::shown).unwrap_or_default());
+        if trouble.damaged > 0 {
+            let tiles = super::report::plural(trouble.damaged as usize, "tile");
+            report.say(&format!("warning: {tiles} in {} damaged, computed again", quoted(&folder)));
+        }
+        if let Some(why) = trouble.unwritten {
+            report.say(&format!("warning: not all tiles could be kept in {}: {why}", quoted(&folder)));
+        }
+    }
+
+    #[cfg(not(feature = "zarr"))]
+    fn tell_store(&self, _: &RunOptions, _: &Report) {}
+
     /// What every run leaves behind: `--stats`, `--time`, `--stats-json` with `more` fields, `--trace`.
     pub(super) fn account(
         &self,
@@ -208,6 +261,7 @@ impl Session {
         report: &mut Report,
     ) -> Result<(), Outcome> {
         stats.seconds.total = self.start.elapsed().as_secs_f64();
+        self.tell_store(options, report);
         if options.stats {
             report.say(&numbers::stats_table(&stats));
         }

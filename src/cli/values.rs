@@ -3,7 +3,9 @@
 //! An error is what clap shows after `invalid value '…' for '…':`.
 
 use crate::diagnostic::Code;
+use crate::graph::types::Element;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// The endings of the files that `--out` writes.
 pub(super) const FILE_ENDINGS: &str = ".npy .npz .png .tif .tiff .zarr .raw .csv";
@@ -69,6 +71,10 @@ fn is_natural(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+fn natural<T: FromStr>(text: &str) -> Option<T> {
+    text.parse().ok().filter(|_| is_natural(text))
+}
+
 /// `64,64`
 pub(super) fn tile(text: &str) -> Result<Tile, String> {
     let size = |size: &str| match size.trim() {
@@ -78,6 +84,48 @@ pub(super) fn tile(text: &str) -> Result<Tile, String> {
         size => size.parse().map_err(|_| format!("a size of a tile is {} at the most, not {size}", u32::MAX)),
     };
     text.split(',').map(size).collect::<Result<_, _>>().map(Tile)
+}
+
+/// Sizes of a stream, a tile or a shard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes(pub Vec<u64>);
+
+/// `0,1024,1024`
+pub(super) fn sizes(text: &str) -> Result<Sizes, String> {
+    let sizes: Option<Vec<u64>> = text.split(',').map(|size| natural(size.trim())).collect();
+    sizes
+        .map(Sizes)
+        .ok_or_else(|| "sizes are whole numbers with commas between them, such as 0,1024,1024".to_owned())
+}
+
+/// `u16`
+pub(super) fn element(text: &str) -> Result<Element, String> {
+    let names = || Element::ALL.map(|element| element.to_string()).join(" ");
+    let found = Element::ALL.into_iter().find(|element| element.to_string() == text);
+    found.ok_or_else(|| format!("a type is one of {}", names()))
+}
+
+/// A codec and its level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Codec {
+    /// One of none, crc32c, gzip, zstd.
+    pub name: String,
+    /// How hard it tries.
+    pub level: Option<i64>,
+}
+
+/// `zstd`, `zstd(3)`
+pub(super) fn codec(text: &str) -> Result<Codec, String> {
+    let (name, level) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
+        Some((name, level)) => {
+            (name, Some(natural(level).ok_or("a level is a whole number, such as zstd(3)")?))
+        }
+        None => (text, None),
+    };
+    if ["none", "crc32c", "gzip", "zstd"].contains(&name) {
+        return Ok(Codec { name: name.to_owned(), level });
+    }
+    Err("a codec is one of none, crc32c, gzip, zstd".to_owned())
 }
 
 /// `E0304`

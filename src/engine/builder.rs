@@ -1,5 +1,7 @@
 //! Options and a script -> an [`Engine`].
 
+#[cfg(feature = "zarr")]
+use super::disk::DiskStore;
 use super::error::{Error, Result};
 use super::files::{Folder, read_script, shown};
 use super::{Cancel, Engine, Shared};
@@ -10,6 +12,7 @@ use crate::run::job::{Backend, Limits, World};
 use crate::run::kept::{Kept, Owner};
 use crate::run::{self, Choice, Kind};
 use crate::source::{SourceId, Sources};
+use crate::tiles::TileStore;
 use crate::tiles::memory::MemoryStore;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -34,6 +37,8 @@ pub struct Builder {
     memory: Option<u64>,
     tile: Option<Vec<i64>>,
     store: Option<u64>,
+    #[cfg(feature = "zarr")]
+    store_folder: Option<PathBuf>,
     vector_bits: Option<u32>,
     shared: Option<Shared>,
 }
@@ -79,6 +84,21 @@ impl Builder {
     /// ```
     pub fn store(mut self, bytes: u64) -> Builder {
         self.store = Some(bytes);
+        self
+    }
+
+    /// Keeps results in this folder, where engines of other processes find them; [`Builder::store`] is not looked at then.
+    ///
+    /// ```no_run
+    /// use itp::Engine;
+    ///
+    /// let engine = Engine::builder().store_folder("tiles").open("hills.itp")?;
+    /// engine.read::<f32>("height[0:512, 0:512]")?;      // the next process computes nothing here
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    #[cfg(feature = "zarr")]
+    pub fn store_folder(mut self, path: impl Into<PathBuf>) -> Builder {
+        self.store_folder = Some(path.into());
         self
     }
 
@@ -176,7 +196,12 @@ impl Builder {
         let backend =
             run::backend(choice, program.clone()).map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
         let threads = self.threads.unwrap_or_else(cores);
-        let kept = self.kept(&backend, &program).map(Arc::new);
+        #[cfg(feature = "zarr")]
+        let (kept, disk) = self.stores(&sources)?;
+        #[cfg(not(feature = "zarr"))]
+        let kept = self.stores(&sources)?;
+        let kept =
+            kept.map(|(store, owner)| Arc::new(Kept::new(backend.clone(), program.clone(), store, owner)));
         let backend = kept.clone().map_or(backend, |kept| kept as Arc<dyn Backend>);
         let cancel = self.shared.as_ref().map_or_else(Cancel::default, |shared| shared.cancel.clone());
         Ok(Engine {
@@ -190,6 +215,9 @@ impl Builder {
             world: World::default(),
             files: BTreeMap::new(),
             loaded: Mutex::default(),
+            streams: BTreeMap::new(),
+            #[cfg(feature = "zarr")]
+            disk,
             cancel,
             progress: None,
             trace: None,
@@ -198,16 +226,31 @@ impl Builder {
     }
 }
 
+/// Where results are kept, and who else uses it.
+type Keeping = Option<(Arc<dyn TileStore>, Owner)>;
+
 impl Builder {
-    /// What keeps results before an engine, if they are kept.
-    fn kept(&self, backend: &Arc<dyn Backend>, program: &Arc<Program>) -> Option<Kept> {
+    /// Where results are kept, and the part of it that is on the disk.
+    #[cfg(feature = "zarr")]
+    fn stores(&self, sources: &Sources) -> Result<(Keeping, Option<Arc<DiskStore>>)> {
+        let Some(path) = &self.store_folder else { return Ok((self.in_memory(), None)) };
+        let opened = DiskStore::open(path).map_err(super::output::unwritten);
+        let disk = Arc::new(opened.map_err(|diagnostic| Error::new(*diagnostic, sources))?);
+        // What depends on the host never reaches the disk, so that a number which tells engines apart is not needed.
+        Ok((Some((disk.clone(), Owner::Among(0))), Some(disk)))
+    }
+
+    #[cfg(not(feature = "zarr"))]
+    fn stores(&self, _: &Sources) -> Result<Keeping> {
+        Ok(self.in_memory())
+    }
+
+    fn in_memory(&self) -> Keeping {
         if let Some(shared) = &self.shared {
-            let owner = Owner::Among(shared.next());
-            return Some(Kept::new(backend.clone(), program.clone(), shared.store.clone(), owner));
+            return Some((shared.store.clone(), Owner::Among(shared.next())));
         }
         let limit = self.store.unwrap_or(STORE);
-        let store = Arc::new(MemoryStore::new(limit));
-        (limit > 0).then(|| Kept::new(backend.clone(), program.clone(), store, Owner::Alone))
+        (limit > 0).then(|| (Arc::new(MemoryStore::new(limit)) as Arc<dyn TileStore>, Owner::Alone))
     }
 }
 

@@ -6,11 +6,14 @@
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::formats::{Entries, fill_bytes, freeze};
+#[cfg(feature = "zarr")]
+use crate::graph::FileKind;
 use crate::graph::body::TensorId;
 use crate::graph::uses::uses;
 use crate::graph::{Format, Graph, Tensor, TensorKind, WindowBody};
-use crate::io::{self, Array, Coordinates, Expect};
+use crate::io::{self, Array, Coordinates, Expect, IoError};
 use crate::run::data::Data;
+use crate::run::inputs::InputData;
 use crate::run::job::array_type;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,21 +33,28 @@ pub(super) fn calls(graph: &Graph, base: TensorId, function: &str) -> bool {
     uses(graph, base).tensors.iter().any(called)
 }
 
-/// Reads the file of an input, into the format that it has.
-pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<Data> {
+/// Reads the file of an input, into the format that it has; a zarr array is only opened.
+pub(super) fn load(tensor: &Tensor, path: &Path) -> Result<InputData> {
     let shape = shape(tensor)?;
     let expect = Expect { element: tensor.element, shape: &shape };
+    #[cfg(feature = "zarr")]
+    if FileKind::of(&path.to_string_lossy()) == Some(FileKind::Zarr) && tensor.format.is_none() {
+        return super::chunked::open(tensor, path, &expect);
+    }
     let stored = tensor.format.as_ref().filter(|_| path.extension().is_some_and(|end| end == "npz"));
     let read = match stored {
         Some(format) => io::read_sparse(path, &expect).map(|found| sparse(tensor, format, found)),
         None => io::read(path, &expect).map(|array| Ok(Data::new(array, tensor.format.as_ref()))),
     };
-    read.unwrap_or_else(|error| {
-        let message = format!("input {}: {}", quoted(&tensor.name), error.message);
-        let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
-        let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
-        Err(Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere))))
-    })
+    read.unwrap_or_else(|error| Err(unread(tensor, error))).map(InputData::Whole)
+}
+
+/// The error for an input whose file is wrong.
+pub(super) fn unread(tensor: &Tensor, error: IoError) -> Box<Diagnostic> {
+    let message = format!("input {}: {}", quoted(&tensor.name), error.message);
+    let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
+    let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
+    Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
 }
 
 /// Elements with their places, in the format of an input; what is left out must be its fill.
@@ -84,7 +94,7 @@ pub(super) fn fits(tensor: &Tensor, array: &Array) -> Result<()> {
     .err()
 }
 
-fn declared(tensor: &Tensor) -> String {
+pub(super) fn declared(tensor: &Tensor) -> String {
     format!("declared as `{}{}`", tensor.element, tensor.domain)
 }
 
@@ -120,7 +130,10 @@ pub(super) fn unregistered(tensor: &Tensor, function: &str) -> Box<Diagnostic> {
 
 /// The error for an input whose elements would arrive while the script runs.
 pub(super) fn streamed(tensor: &Tensor) -> Box<Diagnostic> {
-    let message = format!("input {} is a stream, and streams are not available yet", quoted(&tensor.name));
-    let diagnostic = Diagnostic::new(Code::E0903, message).at(tensor.span, declared(tensor));
-    Box::new(diagnostic.help(format!("bind a file instead: `--bind {}=path`", tensor.name)))
+    let message = format!("input {} is a stream, and nothing streams into it", quoted(&tensor.name));
+    let diagnostic = Diagnostic::new(Code::E1001, message).at(tensor.span, declared(tensor));
+    Box::new(
+        diagnostic
+            .help("use `itp run`, which takes it from standard input, or bind a reader through the library"),
+    )
 }

@@ -11,6 +11,7 @@ use crate::graph::uses::uses;
 use crate::graph::{InputSource, Tensor, TensorKind};
 use crate::io::Array;
 use crate::run::data;
+use crate::run::inputs::InputData;
 use crate::run::job::World;
 use ndarray::{ArrayBase, Data, Dimension};
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ impl Engine {
         fits(tensor, &array).map_err(|diagnostic| self.error(diagnostic))?;
         let data = data::Data::new(array, tensor.format.as_ref());
         self.files.remove(&id);
-        self.world.inputs.insert(id, data);
+        self.world.inputs.insert(id, InputData::Whole(data));
         self.changed(|graph, base| uses(graph, base).tensors.contains(&id));
         Ok(())
     }
@@ -58,7 +59,7 @@ impl Engine {
         Ok(())
     }
 
-    fn input(&self, name: &str) -> Result<TensorId> {
+    pub(super) fn input(&self, name: &str) -> Result<TensorId> {
         let is_input = |tensor: &Tensor| matches!(tensor.kind, TensorKind::Input(_));
         let graph = &self.program.graph;
         let found = graph.iter().find(|(_, tensor)| is_input(tensor) && &*tensor.name == name);
@@ -91,7 +92,7 @@ impl Engine {
         Ok(Arc::new(world))
     }
 
-    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<data::Data> {
+    fn loaded(&self, id: TensorId, tensor: &Tensor, source: &InputSource) -> Result<InputData> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(array) = loaded.get(&id) {
             return Ok(array.clone());

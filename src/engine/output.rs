@@ -4,7 +4,7 @@ use super::error::Result;
 use super::{Engine, Prepared};
 use crate::diagnostic::{self, Code, Diagnostic};
 use crate::graph::{FileKind, OutputOptions};
-use crate::io::{IoError, Writer};
+use crate::io::{IoError, Place, Writer};
 use crate::run::job::Sink;
 use crate::run::stats::Stats;
 use std::path::Path;
@@ -30,14 +30,28 @@ impl Prepared<'_> {
     /// Whether the elements could be written to a file, found out before anything is computed: the folder is there, the
     /// file may be replaced, the options mean something for its kind.
     pub fn can_save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<()> {
-        let writer = Writer::create(path, kind, self.element(), &self.shape(), options);
+        let writer = self.writer(path, kind, options);
         writer.map(drop).map_err(|error| self.engine.error(unwritten(error)))
+    }
+
+    pub(super) fn writer(
+        &self,
+        path: &Path,
+        kind: FileKind,
+        options: &OutputOptions,
+    ) -> std::result::Result<Writer, IoError> {
+        let dims = self.domain().dims();
+        let place = Place {
+            origin: dims.iter().map(|dim| dim.interval.first()).collect(),
+            labels: dims.iter().map(|dim| dim.label.to_string()).collect(),
+        };
+        Writer::create_at(path, kind, self.element(), &self.shape(), options, &place)
     }
 
     /// Writes the elements to a file; when anything fails, the file is as it was.
     pub fn save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<Stats> {
         let engine = self.engine;
-        let writer = Writer::create(path, kind, self.element(), &self.shape(), options);
+        let writer = self.writer(path, kind, options);
         let writer = writer.map_err(|error| engine.error(unwritten(error)))?;
         let mut sink = ToFile { writer };
         let stats = self.run(&mut sink)?;
@@ -56,7 +70,7 @@ impl Sink for ToFile {
     }
 }
 
-fn unwritten(error: IoError) -> Box<Diagnostic> {
+pub(super) fn unwritten(error: IoError) -> Box<Diagnostic> {
     let diagnostic = Diagnostic::new(Code::E0003, error.message);
     Box::new(error.help.into_iter().fold(diagnostic, Diagnostic::help))
 }

@@ -14,7 +14,7 @@ use super::Engine;
 use super::builder::deep;
 use super::error::{Error, Result};
 use super::limit::{memory_limit, too_large};
-use crate::diagnostic::Diagnostics;
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
 use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::graph::{self};
@@ -86,6 +86,7 @@ impl Engine {
     /// Plans the read of a bounded view, such as that of an output.
     pub fn prepare_view(&self, view: Arc<View>) -> Result<Prepared<'_>> {
         let start = Instant::now();
+        self.ends(&view)?;
         let planned = self.planned(&view, self.world_for(view.base)?)?;
         let (cancel, seconds) = (self.cancel.clone(), start.elapsed().as_secs_f64());
         Ok(Prepared { engine: self, view, planned, cancel, seconds })
@@ -107,8 +108,24 @@ impl Engine {
 
     /// Plans the read of a bounded view that is not going to run.
     pub fn sketch_view(&self, view: Arc<View>) -> Result<Sketch> {
+        self.ends(&view)?;
         let planned = self.planned(&view, Arc::default())?;
         Ok(Sketch { view, planned })
+    }
+
+    /// An error for an output that goes on as long as a stream does: that is not one read.
+    fn ends(&self, view: &View) -> Result<()> {
+        if view.domain().shape().is_some() {
+            return Ok(());
+        }
+        let message = format!("{} goes on until a stream ends, and is no single read", quoted(&view.name));
+        Err(self.error(Diagnostic::new(Code::E0802, message).help("read a slice with both ends: `--read`")))
+    }
+
+    /// Plans a read that is not going to run, with the data there is, whatever it takes.
+    pub(super) fn plan_view(&self, view: Arc<View>) -> Result<Box<dyn Planned>> {
+        let job = Job { world: self.world_for(view.base)?, view, limits: self.limits.clone() };
+        self.backend.plan(job).map_err(|diagnostic| self.error(diagnostic))
     }
 
     fn planned(&self, view: &Arc<View>, world: Arc<World>) -> Result<Box<dyn Planned>> {

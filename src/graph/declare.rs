@@ -120,7 +120,9 @@ const INPUT_ENDINGS: [&str; 6] = [".npy", ".png", ".tif", ".tiff", ".zarr", ".ra
 
 fn readable(path: &str, sparse: Option<&str>) -> bool {
     let lower = path.trim_end_matches('/').to_ascii_lowercase();
-    INPUT_ENDINGS.iter().copied().chain(sparse).any(|ending| lower.ends_with(ending))
+    let known = INPUT_ENDINGS.iter().copied().chain(sparse).any(|ending| lower.ends_with(ending));
+    // `hills.zarr/1` is an array in a group.
+    known || lower.contains(".zarr/")
 }
 
 /// Where the data of an input is; with a format, a file may be sparse.

@@ -7,8 +7,9 @@ use super::modules::ModuleId;
 use super::types::Element;
 use super::view::View;
 use crate::diagnostic::{Code, Diagnostic, Result, closest, counted, quoted};
+use crate::index::Interval;
 use crate::source::Span;
-use crate::syntax::ast::{Expr, ExprId, ItemKind, OutputOption, StrLit};
+use crate::syntax::ast::{Expr, ExprId, InputFrom, Item, ItemKind, OutputOption, StrLit};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
@@ -75,13 +76,12 @@ const CODECS: [&str; 5] = ["none", "gzip", "zstd", "blosc", "lz4"];
 const OPTIONS: [&str; 5] = ["colormap", "range", "chunk", "codec", "type"];
 
 impl FileKind {
-    /// The kind a path's ending names.
+    /// The kind a path's ending names, or the ending of a folder in it.
     pub fn of(path: &str) -> Option<FileKind> {
         let lower = path.to_ascii_lowercase();
-        KINDS
-            .iter()
-            .find(|(ending, _)| lower.ends_with(ending) && lower.len() > ending.len())
-            .map(|(_, kind)| *kind)
+        let found = KINDS.iter().find(|(ending, _)| lower.ends_with(ending) && lower.len() > ending.len());
+        // `hills.zarr/1` is an array in a group.
+        found.map(|(_, kind)| *kind).or_else(|| lower.contains(".zarr/").then_some(FileKind::Zarr))
     }
 
     /// Pixels rather than numbers.
@@ -133,7 +133,9 @@ fn output(
     };
     let view = checker.view_of(module, value, Owner::default())?;
     let place = checker.modules.get(module).ast.span(value);
-    bounded(&view, place)?;
+    if !grows(checker, &view) {
+        bounded(&view, place)?;
+    }
     given_once(options)?;
     let given = options;
     let options = options.iter().try_fold(OutputOptions::default(), |mut done, option| {
@@ -145,13 +147,20 @@ fn output(
     if kind.is_image() {
         image_shape(&view, &options, place)?;
     }
-    if kind == FileKind::Zarr {
-        return Diagnostic::new(Code::E0903, "zarr arrays cannot be written yet")
-            .at(path.span, "ends in `.zarr`")
-            .help("write a `.npy` file")
-            .err();
-    }
     Ok(Output { path: path.value.clone(), kind, view, options, span })
+}
+
+/// Whether a view may go on along its first dimension until a stream ends: there is one, and everything else has ends.
+fn grows(checker: &Checker<'_>, view: &View) -> bool {
+    let streams = |item: &Item| match &item.kind {
+        ItemKind::Input { from: Some(InputFrom::Word(word)), .. } => &*word.name == "stream",
+        _ => false,
+    };
+    let mut dims = view.domain().dims().iter().map(|dim| dim.interval);
+    let first = dims.next().is_some_and(|first| first.lower().is_some());
+    first
+        && dims.all(Interval::is_bounded)
+        && items(checker).iter().any(|(symbol, module)| streams(&module.ast.items[symbol.item as usize]))
 }
 
 /// An unbounded dimension needs both ends.

@@ -45,6 +45,28 @@ pub fn points(ranges: &[Interval]) -> impl Iterator<Item = Vec<i64>> + use<> {
     })
 }
 
+/// Copies a part of one row-major box into another.
+pub fn copy_box(
+    (from, from_box): (&[u8], &[Interval]),
+    (to, to_box): (&mut [u8], &[Interval]),
+    part: &[Interval],
+    element: usize,
+) {
+    let bytes = part.last().map_or(1, |range| range.len().unwrap_or(0)) as usize * element;
+    rows(part, |at| {
+        let (start, end) = (offset(from_box, at) * element, offset(to_box, at) * element);
+        to[end..][..bytes].copy_from_slice(&from[start..][..bytes]);
+    });
+}
+
+/// The place of an element in a row-major box.
+fn offset(region: &[Interval], at: &[i64]) -> usize {
+    let dims = region.iter().zip(at);
+    dims.fold(0, |place, (range, at)| {
+        place * range.len().unwrap_or(1) as usize + (at - range.first()) as usize
+    })
+}
+
 fn start(ranges: &[Interval]) -> Option<Vec<i64>> {
     let empty = ranges.iter().any(|range| range.is_empty());
     (!empty).then(|| ranges.iter().map(|range| range.first()).collect())

@@ -248,6 +248,17 @@ fn step(index: &mut [i64], shape: &[i64]) {
 
 /// The bytes that come before the elements; their number is a multiple of 64.
 pub fn header_bytes(element: Element, shape: &[i64]) -> Vec<u8> {
+    header_of(element, shape, 0)
+}
+
+/// The same, as long for every size of the first dimension: it can be written again when that is known.
+pub(super) fn padded_header(element: Element, shape: &[i64]) -> Vec<u8> {
+    let known = shape.first().map_or(0, |size| size.to_string().len());
+    header_of(element, shape, i64::MAX.to_string().len().saturating_sub(known))
+}
+
+/// A header with so many blanks more than it needs.
+fn header_of(element: Element, shape: &[i64], blanks: usize) -> Vec<u8> {
     let order = if element.bytes() == 1 { '|' } else { '<' };
     let name = DESCR.iter().find(|(_, known)| *known == element).map_or("", |(name, _)| *name);
     let sizes: Vec<String> = shape.iter().map(i64::to_string).collect();
@@ -255,6 +266,7 @@ pub fn header_bytes(element: Element, shape: &[i64]) -> Vec<u8> {
     let sizes = sizes.join(", ");
     let mut text =
         format!("{{'descr': '{order}{name}', 'fortran_order': False, 'shape': ({sizes}{comma}), }}");
+    text.extend(std::iter::repeat_n(' ', blanks));
     let short = text.len() + 10 + 64 <= usize::from(u16::MAX);
     let prefix = if short { 10 } else { 12 };
     let padding = 63 - (prefix + text.len()) % 64;

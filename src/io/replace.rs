@@ -21,7 +21,9 @@ static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 /// Removes every file that is not complete; only for a process that is about to end without finishing.
 pub fn remove_temporary() {
     let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
-    temporary.iter().for_each(|path| _ = fs::remove_file(path));
+    for path in temporary.iter() {
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
+    }
 }
 
 /// Takes note that a file beside a target is there no more.
@@ -83,6 +85,67 @@ impl Drop for Replace {
     }
 }
 
+/// A folder that is being filled and not yet visible under its name.
+#[derive(Debug)]
+pub(super) struct ReplaceFolder {
+    target: PathBuf,
+    temporary: PathBuf,
+}
+
+impl ReplaceFolder {
+    /// Checks that `path` can be written, and makes the folder beside it; only a zarr array or nothing is replaced.
+    pub(super) fn create(path: &Path) -> Result<ReplaceFolder> {
+        if path.is_dir() {
+            let empty = fs::read_dir(path)?.next().is_none();
+            if !empty && !path.join("zarr.json").is_file() {
+                return Err(fault("is a folder that is no zarr array, so it is not replaced"));
+            }
+        } else {
+            resolve(path)?;
+            if path.exists() {
+                return Err(fault("is a file, so no zarr array can be written there").help("remove it first"));
+            }
+        }
+        let (file, temporary) = beside(path)?;
+        drop(file);
+        fs::remove_file(&temporary)?;
+        fs::create_dir(&temporary)?;
+        Ok(ReplaceFolder { target: path.to_owned(), temporary })
+    }
+
+    /// Where it is until it has its name.
+    pub(super) fn folder(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Gives the folder its name; what had it before goes away.
+    pub(super) fn commit(self) -> Result<()> {
+        if self.target.exists() {
+            let (file, old) = beside(&self.target)?;
+            drop(file);
+            fs::remove_file(&old)?;
+            fs::rename(&self.target, &old)?;
+            if let Err(error) = fs::rename(&self.temporary, &self.target) {
+                let _ = fs::rename(&old, &self.target);
+                forget(&old);
+                return Err(error.into());
+            }
+            fs::remove_dir_all(&old)?;
+            forget(&old);
+        } else {
+            fs::rename(&self.temporary, &self.target)?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ReplaceFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.temporary);
+        forget(&self.temporary);
+    }
+}
+
 /// The file that `path` means, through symbolic links, when it may be replaced.
 fn resolve(path: &Path) -> Result<PathBuf> {
     let linked = fs::symlink_metadata(path).is_ok_and(|kind| kind.is_symlink());
@@ -111,6 +174,19 @@ fn folder(path: &Path) -> &Path {
 
 /// A new file beside `target`, with a name that no other file has.
 pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
+    match beside_plain(target) {
+        // The folder is there: some, such as /proc, take no files.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = folder(target).display();
+            let message = format!("cannot be written: no file can be made in `{name}`");
+            Err(fault(message).help("choose another folder"))
+        }
+        made => Ok(made?),
+    }
+}
+
+/// The same for a folder that may not be there.
+pub(super) fn beside_plain(target: &Path) -> io::Result<(File, PathBuf)> {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let name = target.file_name().and_then(OsStr::to_str).unwrap_or("output");
     // Names have at most 255 bytes almost everywhere.
@@ -121,12 +197,6 @@ pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
         match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
             // A file that a dead process of the same number left: try the next name.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // The folder is there: some, such as /proc, take no files.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let name = folder(target).display();
-                let message = format!("cannot be written: no file can be made in `{name}`");
-                return Err(fault(message).help("choose another folder"));
-            }
             file => {
                 let file = file?;
                 TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone());

@@ -12,6 +12,8 @@ use super::encode::{Encode, Out, Plain};
 use super::error::{Fault, IoError, Result, array_type, fault};
 use super::npz::Npz;
 use super::replace::Replace;
+#[cfg(feature = "zarr")]
+use super::replace::ReplaceFolder;
 use super::shape::{Frame, Order, bytes};
 use super::spool::Spool;
 use super::{npy, png, tiff};
@@ -26,6 +28,15 @@ const BLOCK: usize = 1 << 20;
 /// The type that the elements of an output have in its file; none if the options make no sense for it.
 pub fn stored_element(kind: FileKind, element: Element, options: &OutputOptions) -> Option<Element> {
     Convert::new(kind, element, options).ok().map(|convert| convert.file)
+}
+
+/// Where the first element of an output is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Its coordinates; without any, zeros.
+    pub origin: Vec<i64>,
+    /// Names of the dimensions; an empty one is no name.
+    pub labels: Vec<String>,
 }
 
 /// One output file. Nothing is visible under its name before [`Writer::finish`]; dropped earlier, it never was.
@@ -45,7 +56,24 @@ struct Stages {
     /// Planes that the spool joins.
     planes: u16,
     pipeline: Pipeline,
-    replace: Replace,
+    replace: Target,
+}
+
+/// What takes its name at the end.
+enum Target {
+    File(Replace),
+    #[cfg(feature = "zarr")]
+    Folder(ReplaceFolder),
+}
+
+impl Target {
+    fn commit(self) -> Result<()> {
+        match self {
+            Target::File(file) => file.commit(),
+            #[cfg(feature = "zarr")]
+            Target::Folder(folder) => folder.commit(),
+        }
+    }
 }
 
 /// From the elements in the order of the file to its bytes.
@@ -64,9 +92,29 @@ impl Writer {
         shape: &[i64],
         options: &OutputOptions,
     ) -> std::result::Result<Writer, IoError> {
+        Writer::create_at(path, kind, element, shape, options, &Place::default())
+    }
+
+    /// The same, for an array whose first element has coordinates: kinds of file that can say so do.
+    pub fn create_at(
+        path: &Path,
+        kind: FileKind,
+        element: Element,
+        shape: &[i64],
+        options: &OutputOptions,
+        place: &Place,
+    ) -> std::result::Result<Writer, IoError> {
         let create = || {
             let total = bytes(element, shape)?;
-            let stages = Stages::new(path, kind, element, shape, options)?;
+            let stages = match kind {
+                FileKind::Zarr => Stages::zarr(path, element, shape, options, place)?,
+                FileKind::Npy
+                | FileKind::Npz
+                | FileKind::Raw
+                | FileKind::Csv
+                | FileKind::Png
+                | FileKind::Tiff => Stages::new(path, kind, element, shape, options)?,
+            };
             Ok(Writer { path: path.to_owned(), stages, element, shape: shape.to_vec(), total, done: 0 })
         };
         create().map_err(|fault: Fault| fault.writing(path))
@@ -123,7 +171,29 @@ impl Stages {
         let spool = if waits { Some(Spool::create(replace.target(), element)?) } else { None };
         let out = BufWriter::with_capacity(1 << 16, replace.handle()?);
         let encoder = encoder(out, kind, &convert, shape, image.map(|(frame, _)| frame))?;
-        Ok(Stages { spool, planes, pipeline: Pipeline { convert, encoder, spare: Vec::new() }, replace })
+        let pipeline = Pipeline { convert, encoder, spare: Vec::new() };
+        Ok(Stages { spool, planes, pipeline, replace: Target::File(replace) })
+    }
+
+    #[cfg(feature = "zarr")]
+    fn zarr(
+        path: &Path,
+        element: Element,
+        shape: &[i64],
+        options: &OutputOptions,
+        place: &Place,
+    ) -> Result<Stages> {
+        let convert = Convert::new(FileKind::Zarr, element, options)?;
+        let replace = ReplaceFolder::create(path)?;
+        let encoder =
+            Box::new(super::zarr::Output::new(replace.folder(), convert.file, shape, options, place)?);
+        let pipeline = Pipeline { convert, encoder, spare: Vec::new() };
+        Ok(Stages { spool: None, planes: 1, pipeline, replace: Target::Folder(replace) })
+    }
+
+    #[cfg(not(feature = "zarr"))]
+    fn zarr(_: &Path, _: Element, _: &[i64], _: &OutputOptions, _: &Place) -> Result<Stages> {
+        Err(super::no_zarr())
     }
 
     fn write(&mut self, elements: &[u8]) -> Result<()> {
@@ -167,10 +237,6 @@ fn encoder(
         FileKind::Csv => Box::new(Csv::new(out, element, shape)),
         FileKind::Png => Box::new(png::Encoder::new(out, frame.ok_or_else(not_an_image)?, element)?),
         FileKind::Tiff => Box::new(Plain::new(out, &tiff::head(frame.ok_or_else(not_an_image)?, element))?),
-        FileKind::Zarr => {
-            return Err(
-                fault("cannot be written: zarr arrays are not supported yet").help("write a `.npy` file")
-            );
-        }
+        FileKind::Zarr => unreachable!("a zarr array is a folder"),
     })
 }

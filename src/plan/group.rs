@@ -8,6 +8,7 @@
 //! A stage is private to the group that reads it, unless several do, or tasks would compute too much of it again.
 
 use super::grid::{Grid, volume};
+use super::inline::weight;
 use super::needs::{Motion, closed_form, needed};
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
@@ -313,7 +314,8 @@ impl Former<'_> {
         let sample = self.samples[group].get(&id)?;
         let (own, all) = (volume(sample), volume(&self.boxes[&id]));
         let again = own.saturating_mul(grid.count()) > all.saturating_mul(AGAIN) / 100;
-        let small = own <= grid.largest() / 8;
+        let work = |id: TensorId, elements: u128| elements.saturating_mul(weight(self.stages, id));
+        let small = work(id, own) <= work(self.groups[group].target, grid.largest()) / 8;
         (again && !small).then_some("tiles would compute much of it again")
     }
 

@@ -8,7 +8,7 @@
 //!
 //! Elements are bytes as in files: row-major, little-endian, a bool is a byte 0 or 1, an f16 its 16 bits.
 
-use super::data::Data;
+use super::inputs::InputData;
 use super::stats::{Plan, Stats};
 use crate::access::leaves_stored;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
@@ -90,8 +90,8 @@ impl Default for Limits {
 pub struct World {
     /// Grows whenever inputs or host functions change.
     pub generation: u64,
-    /// The data of inputs, by tensor; the first element is the domain's lowest corner.
-    pub inputs: BTreeMap<TensorId, Data>,
+    /// The data of inputs, by tensor.
+    pub inputs: BTreeMap<TensorId, InputData>,
     /// Functions for `extern`, by name.
     pub hosts: BTreeMap<Arc<str>, Arc<dyn HostFn>>,
     /// Done after the `set` items of the script, in this order.

@@ -9,17 +9,20 @@
 //! the others wait for it. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
-use super::data::Data;
+mod slabs;
+
+use super::inputs::InputData;
 use super::job::{Backend, Control, Job, Memory, Planned, Sink, What, World};
 use super::stats::{Plan, Stats, Store, Windows};
 use crate::access::footprint::{Region, view_footprint};
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result};
-use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::graph::definition::{Definition, Outside, definitions};
+use crate::graph::uses::uses;
 use crate::graph::view::{Step, View};
-use crate::index::walk::each;
+use crate::graph::{TensorKind, WindowBody};
+use crate::index::walk::{copy_box, each};
 use crate::index::{Dim, Domain, Interval, OutputMap};
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
@@ -27,7 +30,8 @@ use crate::plan::stages::{Stages, stages};
 use crate::plan::timeline::Timeline;
 use crate::tiles::boxes::{few, hull, meet, missing};
 use crate::tiles::flights::{Claims, Flights, Part, Sorted};
-use crate::tiles::{Tile, TileKey, TileStore, copy_box};
+use crate::tiles::{About, Tile, TileKey, TileStore};
+use slabs::in_slabs;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -201,12 +205,24 @@ impl Shared {
             return self.alone.get_or_init(|| definitions(graph, &|_| 0).into()).clone();
         };
         let outside = |what: Outside<'_>| match what {
-            Outside::Input(input) => world.inputs.get(&input).map_or(0, Data::digest),
+            Outside::Input(input) => world.inputs.get(&input).map_or(0, InputData::digest),
             Outside::Host(_) => (u128::from(number) << 64) | u128::from(world.generation),
             Outside::Written(_) if world.written > 0 => u128::from(number) + 1,
             Outside::Written(_) => 0,
         };
         definitions(graph, &outside).into()
+    }
+
+    /// Whether elements of a tensor are the same in every process: they depend on no function of the host, on nothing that
+    /// it wrote, and on no data that is gone once it was read.
+    fn is_lasting(&self, id: TensorId, world: &World) -> bool {
+        let graph = &self.program.graph;
+        let lasting = |id: &TensorId| match &graph.tensor(*id).kind {
+            TensorKind::Input(_) => world.inputs.get(id).is_none_or(InputData::is_lasting),
+            TensorKind::Windowed(windowed) => matches!(windowed.body, WindowBody::Expr(_)),
+            TensorKind::Pointwise(_) | TensorKind::Var(_) => true,
+        };
+        world.written == 0 && uses(graph, id).tensors.iter().all(lasting)
     }
 
     /// What tiles a view is made of; none if it shows data, which is at hand, or cannot be narrowed.
@@ -230,6 +246,9 @@ impl Shared {
             }
         };
         let series: Arc<str> = series.into();
+        let (name, element) = (template.name.clone(), view.element);
+        let about = About { name, element, grid: grid.clone(), lasting: self.is_lasting(view.base, world) };
+        self.store.describe(&series, &about);
         let mut known = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         let template = known.entry(series.clone()).or_insert(template).clone();
         Some(Wanted { series, template, region, grid })
@@ -292,23 +311,28 @@ impl Backend for Kept {
     }
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
-        let whole = self.shared.inner.plan(job.clone())?;
-        let Some(wanted) = self.shared.wanted(&job.view, &job.world) else { return Ok(whole) };
-        let bytes = volume(&wanted.region).saturating_mul(job.view.element.bytes().into());
-        let peak = whole.plan().bytes_peak;
-        // What is missing is computed beside the result, and that takes memory, too.
-        let Some(more) = u64::try_from(bytes).ok().and_then(|bytes| peak.checked_add(bytes)) else {
-            return Ok(whole);
-        };
-        let kept = bytes > 0
-            && bytes <= u128::from(self.shared.store.limit() / PART)
-            && job.limits.memory.is_none_or(|limit| more <= limit);
-        if !kept {
-            return Ok(whole);
-        }
-        let plan = Plan { bytes_peak: more, ..whole.plan().clone() };
-        Ok(Box::new(KeptRead { shared: self.shared.clone(), job, wanted, whole, plan, bytes: more - peak }))
+        plan_kept(&self.shared, job)
     }
+}
+
+fn plan_kept(shared: &Arc<Shared>, job: Job) -> Result<Box<dyn Planned>> {
+    let whole = shared.inner.plan(job.clone())?;
+    let Some(wanted) = shared.wanted(&job.view, &job.world) else { return Ok(whole) };
+    let bytes = volume(&wanted.region).saturating_mul(job.view.element.bytes().into());
+    let peak = whole.plan().bytes_peak;
+    // What is missing is computed beside the result, and that takes memory, too.
+    let more = u64::try_from(bytes).ok().and_then(|bytes| peak.checked_add(bytes));
+    let fits = |more: &u64| {
+        bytes > 0
+            && bytes <= u128::from(shared.store.limit() / PART)
+            && job.limits.memory.is_none_or(|limit| *more <= limit)
+    };
+    let Some(more) = more.filter(fits) else { return in_slabs(shared, &job, &wanted, whole) };
+    let plan = Plan { bytes_peak: more, ..whole.plan().clone() };
+    let (bytes, wanted) = (more - peak, Arc::new(wanted));
+    let read =
+        KeptRead { shared: shared.clone(), job: job.clone(), wanted: wanted.clone(), whole, plan, bytes };
+    in_slabs(shared, &job, &wanted, Box::new(read))
 }
 
 /// What is read: a box of what tiles are of.
@@ -323,7 +347,7 @@ struct Wanted {
 struct KeptRead {
     shared: Arc<Shared>,
     job: Job,
-    wanted: Wanted,
+    wanted: Arc<Wanted>,
     /// The read as it is when nothing is kept.
     whole: Box<dyn Planned>,
     plan: Plan,
@@ -404,7 +428,7 @@ impl KeptRead {
 
     /// The parts of tiles that the read is made of.
     fn parts(&self) -> Vec<Part> {
-        let Wanted { series, region, grid, .. } = &self.wanted;
+        let Wanted { series, region, grid, .. } = &*self.wanted;
         let numbers: Region =
             region.iter().enumerate().map(|(dim, range)| grid.meeting(dim, *range)).collect();
         let mut parts = Vec::new();
@@ -450,8 +474,18 @@ impl KeptRead {
         }
         filling.computed += gaps.iter().map(|gap| volume(gap)).fold(0, u128::saturating_add);
         filling.done.extend(gaps);
-        claims.land(&*self.shared.store, |part, tile| self.tile(part, tile, filling.memory));
+        if self.is_current() {
+            claims.land(&*self.shared.store, |part, tile| self.tile(part, tile, filling.memory));
+        }
         Ok(())
+    }
+
+    /// Whether data that is read while it is needed is still what it was when the read was planned.
+    fn is_current(&self) -> bool {
+        let world = &self.job.world;
+        let on_demand = world.inputs.values().any(|data| data.whole().is_none());
+        let definition = || self.shared.definitions(world)[self.job.view.base.index()].to_string();
+        !on_demand || self.wanted.series.starts_with(&definition())
     }
 
     /// Computes a box, and brings it to where it belongs.

@@ -7,6 +7,7 @@
 //!
 //! A result that fits is one piece, and one that goes to memory always is.
 
+use super::inputs::loaded_bytes;
 use super::job::{Control, Job, Planned, Sink};
 use super::ledger::{Counts, Ledger};
 use super::memory::{Buffer, Place, copy};
@@ -148,16 +149,18 @@ impl Reading {
             Some(slot) => Pieces::Steps(slot),
             None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
         };
-        let threads = job.limits.threads;
-        let before = common.before(job.view.base, &job.world, &job.limits)?;
-        let inputs = summary::inputs(&division, &job.world, threads);
+        let (threads, world) = (job.limits.threads, &job.world);
+        let before = common.before(job.view.base, world, &job.limits)?;
+        let resident = summary::inputs(&division, world, threads);
         let mut plan = match &pieces {
             Pieces::One => {
+                let inputs = resident.saturating_add(loaded_bytes(world, &division));
                 let held = peak(&division, threads);
                 summary::plan(&division, &division, division.tiles(), held, (bytes, inputs))
             }
             Pieces::Steps(slot) => {
                 let held = peak(&division, threads);
+                let inputs = resident.saturating_add(loaded_bytes(world, &division));
                 let output = step_bytes(slot, element).saturating_mul(2);
                 summary::plan(&division, &division, division.tiles(), held, (output, inputs))
             }
@@ -165,6 +168,8 @@ impl Reading {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
                 let (held, tiles) = (peak(&first, threads), cutting.total(first.tiles(), last.tiles()));
+                let loaded = loaded_bytes(world, &first).max(loaded_bytes(world, &last));
+                let inputs = resident.saturating_add(loaded);
                 summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }
         };
@@ -192,9 +197,10 @@ impl Reading {
             Pieces::Slabs(_) | Pieces::Steps(_) => {}
         }
         let held = peak(&self.division, self.job.limits.threads);
-        let inputs = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
-        let bytes =
-            [self.bytes, inputs, self.before.held].into_iter().fold(held.bytes(), u64::saturating_add);
+        let resident = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
+        let loaded = loaded_bytes(&self.job.world, &self.division);
+        let others = [self.bytes, resident, loaded, self.before.held];
+        let bytes = others.into_iter().fold(held.bytes(), u64::saturating_add);
         (held.tiles, bytes.max(self.before.peak))
     }
 

@@ -7,8 +7,10 @@
 //! It has no tiles, so its numbers are trivial: the result counts as one tile, of which it holds what it hands on at a
 //! time, and what it remembers is not counted.
 
+use super::inputs::{BoxSource, InputData};
 use super::job::{Backend, Control, HostCall, Job, Planned, Sink, World, array_type, call_host};
 use super::stats::{Bytes, Plan, Stats, Tiles, Windows};
+use crate::access::footprint::Region;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::TensorId;
@@ -21,6 +23,7 @@ use crate::index::walk::points;
 use crate::interp::{Host, Interp, STACK_BYTES, WindowCall};
 use crate::io::{Array, scalar_at, store_scalar};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Elements that are handed on at a time.
@@ -98,8 +101,13 @@ fn failed(message: String) -> Box<Diagnostic> {
 
 impl Interpreted {
     fn interpret(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
-        let outside =
-            Outside { program: &self.program, world: &self.job.world, control, cause: RefCell::new(None) };
+        let outside = Outside {
+            program: &self.program,
+            world: &self.job.world,
+            control,
+            loaded: RefCell::default(),
+            cause: RefCell::new(None),
+        };
         let start = control.trace.map(|trace| trace.now());
         let computed = self.compute(&outside, sink);
         if let (Some(trace), Some(start)) = (control.trace, start) {
@@ -174,6 +182,8 @@ struct Outside<'a> {
     program: &'a Program,
     world: &'a World,
     control: &'a Control<'a>,
+    /// Inputs that were not in memory before.
+    loaded: RefCell<BTreeMap<TensorId, Arc<Array>>>,
     /// The diagnostic behind the last error.
     cause: RefCell<Option<Box<Diagnostic>>>,
 }
@@ -183,6 +193,24 @@ impl Outside<'_> {
         let message = diagnostic.message.clone();
         self.cause.replace(Some(diagnostic));
         message
+    }
+
+    /// All of an input, read once.
+    fn whole(
+        &self,
+        tensor: TensorId,
+        source: &dyn BoxSource,
+        shape: Vec<i64>,
+    ) -> std::result::Result<Arc<Array>, String> {
+        if let Some(array) = self.loaded.borrow().get(&tensor) {
+            return Ok(array.clone());
+        }
+        let declared = self.program.graph.tensor(tensor);
+        let region: Region = declared.domain.dims().iter().map(|dim| dim.interval).collect();
+        let data = source.read_box(&region).map_err(|diagnostic| self.keep(diagnostic))?;
+        let array = Arc::new(Array { element: declared.element, shape, data });
+        self.loaded.borrow_mut().insert(tensor, array.clone());
+        Ok(array)
     }
 
     /// The takes of an extern tensor as arrays.
@@ -202,8 +230,25 @@ impl Outside<'_> {
 impl Host for Outside<'_> {
     fn input(&self, tensor: TensorId, coords: &[i64]) -> std::result::Result<Scalar, String> {
         let declared = self.program.graph.tensor(tensor);
-        let array = self.world.inputs.get(&tensor);
-        let array = array.ok_or_else(|| format!("input {} has no data", quoted(&declared.name)))?.array();
+        let data = self.world.inputs.get(&tensor);
+        let data = data.ok_or_else(|| format!("input {} has no data", quoted(&declared.name)))?;
+        let held;
+        let array = match (data, declared.domain.shape()) {
+            (InputData::Whole(data), _) => data.array(),
+            (InputData::OnDemand(source), Some(shape)) => {
+                held = self.whole(tensor, &**source, shape)?;
+                &*held
+            }
+            (InputData::OnDemand(source), None) => {
+                let points =
+                    coords.iter().map(|at| Interval::point(*at)).collect::<std::result::Result<Region, _>>();
+                let element = source.read_box(&points.map_err(|error| error.to_string())?);
+                return Ok(scalar_at(
+                    declared.element,
+                    &element.map_err(|diagnostic| self.keep(diagnostic))?,
+                ));
+            }
+        };
         let dims = declared.domain.dims().iter().zip(&array.shape).zip(coords);
         let position = dims.fold(0, |at, ((dim, len), coord)| at * len + coord - dim.interval.first());
         Ok(element_at(array, position as usize))

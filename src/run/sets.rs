@@ -6,6 +6,7 @@
 //!
 //! What was written is kept for later reads that use the same variables.
 
+use super::inputs::loaded_bytes;
 use super::job::{Control, World};
 use super::kept::cut;
 use super::ledger::Ledger;
@@ -83,8 +84,9 @@ impl Common {
             let set = &graph.sets[at];
             let (bytes, division) = (room_for(set, limits)?, self.divided(set, limits)?);
             let inner = division.as_ref().map_or(0, |division| {
-                let inputs = summary::inputs(division, world, limits.threads);
-                peak(division, limits.threads).bytes().saturating_add(inputs)
+                let resident = summary::inputs(division, world, limits.threads);
+                let held = [resident, loaded_bytes(world, division)];
+                held.into_iter().fold(peak(division, limits.threads).bytes(), u64::saturating_add)
             });
             before.peak = before.peak.max(before.held.saturating_add(bytes).saturating_add(inner));
             written.extend(touched(&set.target, set.span).map(|region| (set.target.base, region)));

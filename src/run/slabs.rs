@@ -35,6 +35,16 @@ impl Cutting {
         Cutting { region: region.clone(), element, dim: dim.checked_sub(1), run }
     }
 
+    /// The same with runs that are whole tiles of these sizes, where they are longer than one.
+    pub fn along(mut self, tile: &[i64]) -> Cutting {
+        if let Some(size) =
+            self.dim.and_then(|cut| tile.get(cut)).filter(|size| (1..=self.run).contains(*size))
+        {
+            self.run -= self.run % size;
+        }
+        self
+    }
+
     /// The slab that begins at these coordinates of the dimensions that are cut.
     fn slab(&self, at: &[i64]) -> Region {
         let mut slab = self.region.clone();

@@ -119,14 +119,14 @@ impl<'r> Work<'r> {
     fn is_true(&self, needs: &Needs, walked: TensorId, parts: &[Part<'_>]) -> bool {
         let measure = |tensor: TensorId| {
             if tensor != walked {
-                return Some(self.world.inputs.get(&tensor)?.measure());
+                return self.world.inputs.get(&tensor)?.measure();
             }
             let nothing = Measure { finite: true, least: f64::INFINITY };
             let each = parts.iter().map(|part| Measure::of(part.frozen.element, &part.frozen.values));
-            Some(match self.world.inputs.get(&tensor) {
+            match self.world.inputs.get(&tensor) {
                 Some(data) => data.stored(),
-                None => each.fold(nothing, Measure::and),
-            })
+                None => Some(each.fold(nothing, Measure::and)),
+            }
         };
         let finite = |tensor: &TensorId| measure(*tensor).is_some_and(|measure| measure.finite);
         let least = |factors: &Vec<Factor>| {

@@ -1,6 +1,6 @@
 //! A division -> what people and tools are told about it before it runs.
 
-use super::data::Data;
+use super::inputs::{InputData, resident};
 use super::job::World;
 use super::kernels::skipping;
 use super::stats::{Plan, Ring, Stored, Windows, add_count};
@@ -73,17 +73,13 @@ fn elements(division: &Division) -> u64 {
 ///
 /// Those in formats are listed by row by each of `threads` workers.
 pub fn inputs(division: &Division, world: &World, threads: usize) -> u64 {
-    let input = |id: &&TensorId| {
-        matches!(division.stages.tensor(**id).kind, TensorKind::Input(_))
-            && !division.stages.hosts.contains_key(id)
-    };
-    let bytes = division.boxes.keys().filter(input).map(|id| {
-        let tensor = division.stages.tensor(*id);
+    let bytes = resident(world, division).map(|id| {
+        let tensor = division.stages.tensor(id);
         let elements = tensor.domain.shape().map_or(0, |shape| shape.iter().product::<i64>());
         let dense = (elements as u64).saturating_mul(tensor.element.bytes());
-        let Some(data) = world.inputs.get(id) else { return dense };
+        let Some(data) = world.inputs.get(&id).and_then(InputData::whole) else { return dense };
         let Some(frozen) = data.as_frozen() else { return dense };
-        let thawed = if all_walk(division, *id) { 0 } else { dense };
+        let thawed = if all_walk(division, id) { 0 } else { dense };
         let listed = data.listing().saturating_mul(threads as u64);
         frozen.bytes().saturating_add(thawed).saturating_add(listed)
     });
@@ -106,7 +102,7 @@ pub fn formats(division: &Division, world: &World, counts: &[(u64, u64)]) -> Vec
     for (id, (dense, bytes)) in counts.iter().enumerate().map(|(at, count)| (TensorId(at as u32), *count)) {
         let tensor = division.stages.tensor(id);
         let Some(format) = &tensor.format else { continue };
-        let (dense, bytes) = match world.inputs.get(&id).and_then(Data::as_frozen) {
+        let (dense, bytes) = match world.inputs.get(&id).and_then(InputData::as_frozen) {
             Some(frozen) if division.boxes.contains_key(&id) => (frozen.dense_bytes(), frozen.bytes()),
             Some(_) | None => (dense, bytes),
         };

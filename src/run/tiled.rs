@@ -6,6 +6,7 @@
 //!
 //! [`reading`](super::reading) runs what is planned here.
 
+use super::inputs;
 use super::job::{Backend, Control, Job, Limits, Planned, World};
 use super::kept::cut;
 use super::kernels::{Codes, Kernel, Kernels};
@@ -276,12 +277,29 @@ impl Scene<'_> {
     ) -> Result<()> {
         let kernels = compiled(self.kernels, division)?;
         let Scene { spare, world, vars, control, ledger, .. } = self;
+        let bytes = inputs::loaded_bytes(world, division);
+        let loaded = &inputs::load(world, division)?;
+        ledger.hold(bytes);
         kernels.values().for_each(|kernel| ledger.vectors(kernel.module.used(0).bits()));
         let threads = self.limits.threads.max(1);
         let (corners, kernels) = (&corners(division), &kernels);
-        let work =
-            Work { division, kernels, spare, world, vars, control, ledger, threads, corners, meter, stepped };
-        schedule::run(&work, out, threads)
+        let work = Work {
+            division,
+            kernels,
+            spare,
+            loaded,
+            world,
+            vars,
+            control,
+            ledger,
+            threads,
+            corners,
+            meter,
+            stepped,
+        };
+        let done = schedule::run(&work, out, threads);
+        ledger.release(bytes);
+        done
     }
 }
 

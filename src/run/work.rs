@@ -1,5 +1,6 @@
 //! One task, done: members brought up to date band by band, then the target.
 
+use super::inputs::{InputData, Loaded};
 use super::job::{Control, HostCall, World, call_host};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
@@ -33,6 +34,8 @@ pub struct Work<'r> {
     pub kernels: &'r BTreeMap<TensorId, Arc<Kernel>>,
     /// Memory that workers take, and give back.
     pub spare: &'r Spare,
+    /// Boxes of inputs that are not in memory as a whole.
+    pub loaded: &'r Loaded,
     /// Inputs and host functions.
     pub world: &'r World,
     /// What was written into variables.
@@ -284,9 +287,16 @@ impl<'r> Work<'r> {
 
     fn resident(&self, input: TensorId) -> Place<'r> {
         let tensor = self.division.stages.tensor(input);
-        let array: &'r Array = self.world.inputs[&input].array();
+        let bytes = tensor.element.bytes() as usize;
+        if let Some((region, data)) = self.loaded.get(&input) {
+            return Place::dense(Memory::of(data), region, bytes);
+        }
+        let InputData::Whole(data) = &self.world.inputs[&input] else {
+            unreachable!("what is not in memory was loaded before the first task");
+        };
+        let array: &'r Array = data.array();
         let region: Region = tensor.domain.dims().iter().map(|dim| dim.interval).collect();
-        Place::dense(Memory::of(&array.data), &region, tensor.element.bytes() as usize)
+        Place::dense(Memory::of(&array.data), &region, bytes)
     }
 
     /// Brings members up to what a band needs.

@@ -90,10 +90,10 @@ impl Folder {
     }
 
     /// Runs it with `input` on standard input.
-    pub(crate) fn itp_fed(&self, args: &[&str], input: &str) -> Ran {
+    pub(crate) fn itp_fed(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().expect("the binary runs");
         let mut stdin = child.stdin.take().expect("standard input is a pipe");
-        stdin.write_all(input.as_bytes()).expect("the binary reads its input");
+        stdin.write_all(input.as_ref()).expect("the binary reads its input");
         drop(stdin);
         Ran::new(args, child.wait_with_output().expect("the binary ends"))
     }

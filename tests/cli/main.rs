@@ -14,9 +14,15 @@ mod limits;
 #[cfg(feature = "lsp")]
 mod lsp;
 mod modules;
+#[cfg(feature = "zarr")]
+mod python;
 mod repl;
 mod runs;
 #[cfg(feature = "serve")]
 mod serve;
+#[cfg(feature = "zarr")]
+mod store;
+#[cfg(feature = "zarr")]
+mod stream;
 #[cfg(all(unix, feature = "repl"))]
 mod terminal;

@@ -251,7 +251,7 @@ fn names_that_the_script_does_not_have_end_with_1() {
     check(&["--bind", "phoot=p.npy"], "help: write `--bind photo=…`");
     check(&["--read", "blurr[0:1, 0:1]"], "unknown name `blurr`");
     check(&["--read", "bright[0:65, 0:1]"], "0..65 is outside 0..64");
-    check(&["--store", "tiles"], "error[E0903]: tiles cannot be kept on the disk between runs yet");
+    check(&["--store", "blur.itp"], "error[E0003]: `blur.itp` cannot be written");
     let folder = Folder::with("wrong.itp", "tensor a: f32[x: inf] = b\n");
     folder.itp(&["run", "wrong.itp"]).ends(1).tells("error[E0201]: unknown name `b`");
 }

@@ -1,0 +1,315 @@
+//! Inputs that arrive while the script runs: a reader of bytes -> frames, as long as something needs them.
+//!
+//! ```text
+//! input cam: u16[t: 0..inf, y: 1024, x: 1024] from stream
+//! tensor calm: u16[t: 1..inf, y: 1024, x: 1024] = (cam[t - 1, y, x] + cam[t, y, x]) // 2
+//! output "calm.zarr" = calm[1:, :, :] chunk [32, 256, 256]        grows until the stream ends
+//! ```
+//!
+//! Outputs advance by some rows at a time, the one first that has come least far along the stream. A box that is asked for
+//! waits until its frames have come; frames below the lowest that any output asked for last are forgotten. So no more
+//! frames are in memory than the outputs need for their rows, however long the stream is.
+
+use super::Engine;
+use super::data::declared;
+use super::error::Result;
+use super::growing::Growing;
+use super::limit::memory_limit;
+use crate::diagnostic::{self, Code, Diagnostic, quoted};
+use crate::graph::body::TensorId;
+use crate::graph::uses::uses;
+use crate::graph::view::View;
+use crate::graph::{InputSource, Output, Tensor, TensorKind};
+use crate::index::walk::copy_box;
+use crate::index::{Domain, Interval, Transform};
+use crate::plan::grid::volume;
+use crate::run::inputs::{BoxSource, InputData};
+use crate::run::stats::Stats;
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{ErrorKind, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An input whose frames come one after the other.
+pub(super) struct StreamInput {
+    tensor: Tensor,
+    /// Bytes of a frame.
+    frame: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    reader: Box<dyn Read + Send>,
+    /// Frames that are there, the first of them with the coordinate `first`.
+    frames: VecDeque<Vec<u8>>,
+    first: i64,
+    ended: bool,
+    /// Frames from the lowest to the highest that were asked for, and whether the last did not come any more.
+    asked: Asked,
+}
+
+/// What was asked of a stream since somebody looked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    /// From the lowest frame to the highest.
+    pub(super) frames: Option<Interval>,
+    /// Whether the stream ended before the highest.
+    pub(super) over: bool,
+}
+
+impl StreamInput {
+    fn new(tensor: &Tensor, reader: Box<dyn Read + Send>) -> diagnostic::Result<StreamInput> {
+        let dims = tensor.domain.dims();
+        let inner: Option<Vec<i64>> = dims.iter().skip(1).map(|dim| dim.interval.len()).collect();
+        let frame = inner.and_then(|lens| {
+            lens.iter().try_fold(tensor.element.bytes(), |n, len| n.checked_mul(*len as u64))
+        });
+        let first = dims.first().and_then(|dim| dim.interval.lower());
+        let (Some(frame), Some(first)) = (frame.and_then(|bytes| usize::try_from(bytes).ok()), first) else {
+            let message = format!(
+                "stream {} may go on forever along its first dimension alone, upwards",
+                quoted(&tensor.name)
+            );
+            let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
+            return diagnostic
+                .help("write the first dimension as `0..inf`, and give the others both ends")
+                .err();
+        };
+        let state = State { reader, frames: VecDeque::new(), first, ended: false, asked: Asked::default() };
+        Ok(StreamInput { tensor: tensor.clone(), frame: frame.max(1), state: Mutex::new(state) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was asked for since this was called last.
+    fn asked(&self) -> Asked {
+        std::mem::take(&mut self.lock().asked)
+    }
+
+    /// Forgets the frames before one.
+    fn forget_before(&self, frame: i64) {
+        let mut state = self.lock();
+        while state.first < frame && state.frames.pop_front().is_some() {
+            state.first += 1;
+        }
+    }
+
+    fn passed(&self, asked: i64, first: i64) -> Box<Diagnostic> {
+        let name = quoted(&self.tensor.name);
+        let message =
+            format!("frame {asked} of the stream {name} is needed, but those before {first} have passed");
+        let diagnostic = Diagnostic::new(Code::E1010, message).at(self.tensor.span, declared(&self.tensor));
+        Box::new(diagnostic.help("write the stream to a file with `itp stream`, and bind that"))
+    }
+
+    fn over(&self, state: &State, asked: i64) -> Box<Diagnostic> {
+        let (name, has) = (quoted(&self.tensor.name), state.first + state.frames.len() as i64);
+        let needed =
+            if asked == has { "which is needed".to_owned() } else { format!("but frame {asked} is needed") };
+        let message = format!("the stream {name} ended before frame {has}, {needed}");
+        Box::new(Diagnostic::new(Code::E1010, message).at(self.tensor.span, declared(&self.tensor)))
+    }
+
+    fn broken(&self, error: &std::io::Error) -> Box<Diagnostic> {
+        let message = format!("the stream {} cannot be read: {error}", quoted(&self.tensor.name));
+        Box::new(Diagnostic::new(Code::E1010, message).at(self.tensor.span, declared(&self.tensor)))
+    }
+
+    /// Reads on until a frame is there.
+    fn until(&self, state: &mut State, last: i64) -> diagnostic::Result<()> {
+        while !state.ended && state.first + (state.frames.len() as i64) <= last {
+            let mut frame = Vec::new();
+            if frame.try_reserve_exact(self.frame).is_err() {
+                return Diagnostic::new(Code::E1005, format!("{} bytes cannot be allocated", self.frame))
+                    .err();
+            }
+            frame.resize(self.frame, 0);
+            match read_whole(&mut *state.reader, &mut frame) {
+                Ok(true) => state.frames.push_back(frame),
+                Ok(false) => state.ended = true,
+                Err(error) => return Err(self.broken(&error)),
+            }
+        }
+        if state.ended && state.first + (state.frames.len() as i64) <= last {
+            state.asked.over = true;
+            return Err(self.over(state, last));
+        }
+        Ok(())
+    }
+}
+
+/// Fills a frame; not at the end of the stream, where the beginning of one more is left out.
+fn read_whole(reader: &mut dyn Read, frame: &mut [u8]) -> std::io::Result<bool> {
+    match reader.read_exact(frame) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl BoxSource for StreamInput {
+    fn read_box(&self, region: &[Interval]) -> diagnostic::Result<Vec<u8>> {
+        let element = self.tensor.element.bytes() as usize;
+        let mut data = vec![0; volume(region) as usize * element];
+        let (Some((times, inner)), false) = (region.split_first(), data.is_empty()) else { return Ok(data) };
+        let mut state = self.lock();
+        if times.first() < state.first {
+            return Err(self.passed(times.first(), state.first));
+        }
+        state.asked.frames = Some(state.asked.frames.map_or(*times, |asked| asked.hull(*times)));
+        self.until(&mut state, times.last())?;
+        let frame: Vec<Interval> = self.tensor.domain.dims()[1..].iter().map(|dim| dim.interval).collect();
+        let step = volume(inner) as usize * element;
+        for (time, out) in (times.first()..=times.last()).zip(data.chunks_exact_mut(step)) {
+            let held = &state.frames[(time - state.first) as usize];
+            copy_box((held, &frame), (out, inner), inner, element);
+        }
+        Ok(data)
+    }
+
+    fn identity(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn beside(&self, region: &[Interval]) -> u64 {
+        // All of the frames of the box, and the one that is being read.
+        let frames = region.first().map_or(0, |times| times.len().unwrap_or(0).max(0) as u64);
+        (frames + 1).saturating_mul(self.frame as u64)
+    }
+}
+
+impl Engine {
+    /// Gives an input that is declared `from stream` the bytes of its frames, to be read while outputs are written.
+    /// Other reads keep the frames that they asked for.
+    ///
+    /// ```
+    /// use itp::Engine;
+    ///
+    /// let mut engine = Engine::compile("input cam: u8[t: 0..inf, x: 2] from stream")?;
+    /// engine.bind_stream("cam", std::io::Cursor::new([1, 2, 3, 4]))?;
+    /// assert_eq!(engine.read::<u8>("cam[0:2, :]")?.as_slice(), Some(&[1, 2, 3, 4][..]));
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    pub fn bind_stream(&mut self, input: &str, reader: impl Read + Send + 'static) -> Result<()> {
+        let id = self.input(input)?;
+        let stream = StreamInput::new(self.program.graph.tensor(id), Box::new(reader));
+        let stream = Arc::new(stream.map_err(|diagnostic| self.error(diagnostic))?);
+        self.streams.insert(id, stream.clone());
+        self.world.inputs.insert(id, InputData::OnDemand(stream));
+        self.changed(|graph, base| uses(graph, base).tensors.contains(&id));
+        Ok(())
+    }
+
+    /// The inputs that are declared `from stream`.
+    pub fn stream_inputs(&self) -> Vec<Arc<str>> {
+        let streams = self.program.graph.tensors.iter().filter(|tensor| is_stream(tensor));
+        streams.map(|tensor| tensor.name.clone()).collect()
+    }
+
+    /// Writes every output of a script with streams, until they end; `told` hears what each takes before the first byte is
+    /// read, and how long it became.
+    pub fn save_streamed(&self, told: &mut dyn FnMut(&str)) -> Result<Stats> {
+        let mut growing = Vec::new();
+        for output in &self.program.graph.outputs {
+            self.follows_a_stream(output)?;
+            growing.push(Growing::create(self, output)?);
+        }
+        let peak: u64 = growing.iter().map(Growing::peak).fold(0, u64::saturating_add);
+        self.fits(peak)?;
+        let rows = growing.iter().map(Growing::block).max().unwrap_or(0);
+        told(&format!("peak {peak} bytes for {rows} rows at a time"));
+        let mut stats = Stats { engine: self.backend.name(), ..Stats::default() };
+        while let Some(output) =
+            growing.iter_mut().filter(|output| !output.has_ended()).min_by_key(|output| output.reached())
+        {
+            self.advance(output, &mut stats)?;
+            self.forget_frames(&growing);
+        }
+        for output in growing {
+            told(&output.finish(self)?);
+        }
+        Ok(stats)
+    }
+
+    /// An error if all outputs together take more memory than they may.
+    fn fits(&self, peak: u64) -> Result<()> {
+        match memory_limit(&self.limits, peak) {
+            Some(limit) if peak > limit => {
+                let message =
+                    format!("the outputs need {peak} bytes at their peak, but the limit is {limit}");
+                Err(self.error(
+                    Diagnostic::new(Code::E1005, message).help("write fewer outputs, or raise `--memory`"),
+                ))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Advances an output by as many rows as frames allow; at the end of a stream that may be none.
+    fn advance(&self, output: &mut Growing<'_>, stats: &mut Stats) -> Result<()> {
+        let mut rows = output.next_rows();
+        while rows > 0 {
+            let done = output.advance(self, rows);
+            let asked: BTreeMap<TensorId, Asked> =
+                self.streams.iter().map(|(id, stream)| (*id, stream.asked())).collect();
+            match done {
+                Ok(more) => {
+                    stats.add(&more);
+                    output.advanced(rows, &asked);
+                    return Ok(());
+                }
+                Err(error) if output.needs_all() || asked.values().all(|asked| !asked.over) => {
+                    return Err(error);
+                }
+                Err(_) => rows /= 2,
+            }
+        }
+        output.stop();
+        Ok(())
+    }
+
+    /// Forgets frames that no output will ask for, as far as one can tell from what they asked for last.
+    fn forget_frames(&self, growing: &[Growing<'_>]) {
+        let running = || growing.iter().filter(|output| !output.has_ended());
+        if running().any(|output| !output.has_begun()) {
+            return;
+        }
+        for (id, stream) in &self.streams {
+            if let Some(lowest) = running().filter_map(|output| output.lowest(*id)).min() {
+                stream.forget_before(lowest);
+            }
+        }
+    }
+
+    /// An output without an end has to depend on a stream, which has one.
+    fn follows_a_stream(&self, output: &Output) -> Result<()> {
+        let graph = &self.program.graph;
+        let streams = uses(graph, output.view.base).tensors;
+        let follows = streams.iter().any(|id: &TensorId| is_stream(graph.tensor(*id)));
+        if follows || output.view.domain().shape().is_some() {
+            return Ok(());
+        }
+        let message = format!(
+            "an output needs an end, but {} has none and depends on no stream",
+            quoted(&output.view.name)
+        );
+        Err(self.error(Diagnostic::new(Code::E0802, message).at(output.span, "goes on forever")))
+    }
+}
+
+pub(super) fn is_stream(tensor: &Tensor) -> bool {
+    matches!(tensor.kind, TensorKind::Input(InputSource::Stream))
+}
+
+/// Rows of a view along its first dimension.
+pub(super) fn rows_of(view: &View, rows: Interval) -> std::result::Result<View, Box<Diagnostic>> {
+    let cut = view.mapped(|map| {
+        let mut dims = map.domain().dims().to_vec();
+        if let Some(first) = dims.first_mut() {
+            *first = first.with_interval(rows);
+        }
+        Transform::new(Domain::new(dims)?, map.outputs().to_vec())
+    });
+    cut.map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.to_string())))
+}

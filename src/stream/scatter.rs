@@ -1,0 +1,357 @@
+//! Elements as they come, any number at a time -> complete tiles.
+//!
+//! ```
+//! use itp::stream::{Complete, Scatter, Tiling};
+//!
+//! let tiling = Tiling::new(None, &[4], &[2, 2])?;      // rows of 4 without end, tiles of 2×2
+//! let mut scatter = Scatter::new(tiling, 1)?;
+//! let mut tiles = Vec::new();
+//! let mut keep = |tile: Complete| { tiles.push(tile.data.clone()); Ok::<_, ()>(tile.data) };
+//! scatter.append(&[1, 2, 3, 4, 5], &mut keep).unwrap();
+//! scatter.append(&[6, 7, 8, 9], &mut keep).unwrap();   // completes both tiles, and begins a third
+//! assert_eq!(scatter.live(), 2..3);
+//! scatter.close(&mut keep).unwrap();                   // the third has one element, and zeros
+//! assert_eq!(tiles, [[1, 2, 5, 6], [3, 4, 7, 8], [9, 0, 0, 0]]);
+//! # Ok::<(), itp::stream::TilingError>(())
+//! ```
+//!
+//! There are as many slots as tiles live at once, and a tile of rank r lies in slot r modulo their number. An append is
+//! split wherever a tile ends, so that its slot is empty when the next tile begins. What takes a complete tile gives
+//! back memory for another: it may be the same, or that of a tile which has been written meanwhile.
+
+use super::tiling::{Tiling, TilingError};
+use std::ops::Range;
+
+/// A tile whose elements are all there, or were when the stream was closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complete {
+    /// Its number along each axis.
+    pub number: Vec<u64>,
+    /// Elements of the stream in it; fewer than it could have where the stream was closed early.
+    pub received: u64,
+    /// A whole tile, row-major; zeros where the stream has no element.
+    pub data: Vec<u8>,
+}
+
+/// What the end of a stream found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// Complete steps along axis 0.
+    pub frames: u64,
+    /// Elements after the last complete step.
+    pub leftover: u64,
+    /// Tiles that were handed on incomplete.
+    pub partial: u64,
+}
+
+/// A stream on its way into tiles.
+#[derive(Debug)]
+pub struct Scatter {
+    tiling: Tiling,
+    /// The same with rows as long as can be.
+    rows: Tiling,
+    /// Bytes of an element.
+    element: usize,
+    ring: Vec<Vec<u8>>,
+    /// Elements that have come.
+    cursor: u64,
+    /// Ranks of tiles that have begun and not ended.
+    live: Range<u64>,
+    row: Row,
+}
+
+/// Where the next element goes, as far as it is the same for a row.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// Coordinates of the collapsed axes.
+    coords: Vec<u64>,
+    /// Rank of the tile that the row begins in.
+    rank: u64,
+    /// Elements of a tile before this row of it.
+    offset: u64,
+    /// Whether tiles begin here, and end here.
+    first: bool,
+    last: bool,
+    /// Whether tiles end here along all axes slower than that of the rows.
+    slower_last: bool,
+    /// Where tiles end along the axis of the rows.
+    end: u64,
+}
+
+impl Row {
+    /// The row that the element at `cursor` is in.
+    fn at(rows: &Tiling, cursor: u64) -> Row {
+        let coords = rows.coords(cursor);
+        let mut row = Row { first: true, last: true, slower_last: true, ..Row::default() };
+        for (axis, at) in coords.iter().enumerate().take(rows.rank() - 1) {
+            let (size, number) = (rows.tile()[axis], at / rows.tile()[axis]);
+            let range = rows.range(axis, number);
+            row.rank = if axis == 0 { number } else { row.rank * rows.count(axis) + number };
+            row.offset = row.offset * size + at % size;
+            row.first &= *at == range.start;
+            (row.slower_last, row.end) = (row.last, range.end);
+            row.last &= at + 1 == range.end;
+        }
+        if rows.rank() > 1 {
+            row.rank *= rows.count(rows.rank() - 1);
+        }
+        row.offset *= rows.tile()[rows.rank() - 1];
+        Row { coords, ..row }
+    }
+
+    /// Goes to the next row, which begins at `cursor`: most often it is in the same tiles.
+    fn advance(&mut self, rows: &Tiling, cursor: u64) {
+        let last = self.coords.len() - 1;
+        let at = last.checked_sub(1).map(|axis| self.coords[axis] + 1).filter(|at| *at < self.end);
+        let Some(at) = at else {
+            *self = Row::at(rows, cursor);
+            return;
+        };
+        self.coords[last - 1] = at;
+        self.coords[last] = 0;
+        self.offset += rows.tile()[last];
+        self.first = false;
+        self.last = self.slower_last && at + 1 == self.end;
+    }
+}
+
+impl Scatter {
+    /// An empty stream of elements of that many bytes; an error if the slots do not fit into memory.
+    pub fn new(tiling: Tiling, element: usize) -> Result<Scatter, TilingError> {
+        let rows = tiling.collapsed();
+        let ring = ring(&tiling, element).ok_or_else(|| too_large(&tiling, element))?;
+        let row = Row::at(&rows, 0);
+        Ok(Scatter { tiling, rows, element, ring, cursor: 0, live: 0..0, row })
+    }
+
+    /// How it is cut.
+    pub fn tiling(&self) -> &Tiling {
+        &self.tiling
+    }
+
+    /// Elements that have come.
+    pub fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    /// Ranks of the tiles that have begun and not ended.
+    pub fn live(&self) -> Range<u64> {
+        self.live.clone()
+    }
+
+    /// Elements that may still come.
+    pub fn remaining(&self) -> u64 {
+        self.tiling.elements().map_or(u64::MAX, |all| all - self.cursor)
+    }
+
+    /// Takes whole elements, and hands on the tiles that they complete; how many bytes it took, which is fewer than there
+    /// are only at the end of the stream.
+    pub fn append<E>(
+        &mut self,
+        bytes: &[u8],
+        take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>,
+    ) -> Result<usize, E> {
+        let most = (bytes.len() / self.element).min(usize::try_from(self.remaining()).unwrap_or(usize::MAX));
+        let mut rest = &bytes[..most * self.element];
+        let last = self.rows.rank() - 1;
+        while !rest.is_empty() {
+            let at = self.row.coords[last];
+            let left = match self.rows.inner().last() {
+                Some(size) => size - at,
+                None => self.remaining(),
+            };
+            let now = (rest.len() / self.element).min(usize::try_from(left).unwrap_or(usize::MAX));
+            let (row, later) = rest.split_at(now * self.element);
+            self.runs(row, at, take)?;
+            self.advance(now as u64);
+            rest = later;
+        }
+        Ok(most * self.element)
+    }
+
+    /// Copies a part of a row, which begins at `at`, run by run: a run lies in one tile.
+    fn runs<E>(
+        &mut self,
+        row: &[u8],
+        mut at: u64,
+        take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>,
+    ) -> Result<(), E> {
+        let axis = self.rows.rank() - 1;
+        let size = self.rows.tile()[axis];
+        let mut rest = row;
+        let mut column = at / size;
+        let mut within = at % size;
+        let mut slot = ((self.row.rank + column) % self.ring.len() as u64) as usize;
+        while !rest.is_empty() {
+            let end = self.rows.range(axis, column).end;
+            let bytes = rest.len().min((end - at) as usize * self.element);
+            let (run, later) = rest.split_at(bytes);
+            if self.row.first && within == 0 {
+                self.begin(self.row.rank + column);
+            }
+            let offset = (self.row.offset + within) as usize * self.element;
+            self.ring[slot][offset..][..bytes].copy_from_slice(run);
+            at += (bytes / self.element) as u64;
+            if self.row.last && at == end {
+                self.end(self.row.rank + column, take)?;
+            }
+            (rest, column, within) = (later, column + 1, 0);
+            slot = if slot + 1 == self.ring.len() { 0 } else { slot + 1 };
+        }
+        Ok(())
+    }
+
+    /// Goes on by elements of the row.
+    fn advance(&mut self, elements: u64) {
+        self.cursor += elements;
+        let last = self.rows.rank() - 1;
+        self.row.coords[last] += elements;
+        if self.rows.inner().last().is_some_and(|size| self.row.coords[last] == *size) {
+            self.row.advance(&self.rows, self.cursor);
+        }
+    }
+
+    fn begin(&mut self, rank: u64) {
+        debug_assert!(
+            rank == self.live.end && rank - self.live.start < self.ring.len() as u64,
+            "ranks begin in order"
+        );
+        self.live.end = rank + 1;
+        let number = self.tiling.tile_at(rank);
+        if self.tiling.elements_of(&number) < self.tiling.tile_elements() {
+            let slot = (rank % self.ring.len() as u64) as usize;
+            self.ring[slot].fill(0);
+        }
+    }
+
+    fn end<E>(&mut self, rank: u64, take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>) -> Result<(), E> {
+        debug_assert_eq!(rank, self.live.start, "ranks end in order");
+        self.live.start = rank + 1;
+        let number = self.tiling.tile_at(rank);
+        let received = self.tiling.elements_of(&number);
+        let slot = (rank % self.ring.len() as u64) as usize;
+        let data = std::mem::take(&mut self.ring[slot]);
+        self.ring[slot] = take(Complete { number, received, data })?;
+        Ok(())
+    }
+
+    /// Hands on the tiles that have begun, in order; the stream is at its end.
+    pub fn close<E>(mut self, take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>) -> Result<Closed, E> {
+        let partial = self.live.end - self.live.start;
+        for rank in self.live.clone() {
+            let number = self.tiling.tile_at(rank);
+            let received = self.tiling.received(&number, self.cursor);
+            let slot = (rank % self.ring.len() as u64) as usize;
+            let mut data = std::mem::take(&mut self.ring[slot]);
+            self.clear_missing(rank, &mut data);
+            take(Complete { number, received, data })?;
+        }
+        let frame = self.tiling.frame_elements().max(1);
+        Ok(Closed { frames: self.cursor / frame, leftover: self.cursor % frame, partial })
+    }
+
+    /// Zeros where a tile that was in the slot before has left its elements.
+    fn clear_missing(&self, rank: u64, data: &mut [u8]) {
+        let number = self.rows.tile_at(rank);
+        let sizes = self.rows.tile();
+        let last = sizes.len() - 1;
+        let row = sizes[last] as usize * self.element;
+        for (at, bytes) in data.chunks_exact_mut(row).enumerate() {
+            let start = row_position(&self.rows, &number, at as u64);
+            let there = self.cursor.saturating_sub(start).min(sizes[last]) as usize;
+            bytes[there * self.element..].fill(0);
+        }
+    }
+}
+
+/// Position in the stream of the first element in row `at` of a tile.
+fn row_position(rows: &Tiling, number: &[u64], mut at: u64) -> u64 {
+    let last = number.len() - 1;
+    let mut position = number[last] * rows.tile()[last];
+    for axis in (0..last).rev() {
+        let (size, start) = (rows.tile()[axis], number[axis] * rows.tile()[axis]);
+        position += (start + at % size) * rows.stride(axis);
+        at /= size;
+    }
+    position
+}
+
+/// The slots, if there is room for all of them.
+fn ring(tiling: &Tiling, element: usize) -> Option<Vec<Vec<u8>>> {
+    let bytes = usize::try_from(tiling.tile_elements()).ok()?.checked_mul(element)?;
+    let slots = usize::try_from(tiling.peak()).ok()?;
+    Vec::<u8>::new().try_reserve_exact(bytes.checked_mul(slots)?).ok()?;
+    Some((0..slots).map(|_| vec![0; bytes]).collect())
+}
+
+fn too_large(tiling: &Tiling, element: usize) -> TilingError {
+    let (slots, elements) = (tiling.peak(), tiling.tile_elements());
+    TilingError(format!("{slots} tiles of {elements} elements of {element} bytes do not fit into memory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The tile cut out of the array as a whole, with zeros around.
+    fn cut(tiling: &Tiling, number: &[u64], elements: u64) -> Vec<u8> {
+        (0..tiling.tile_elements())
+            .map(|mut at| {
+                let mut position = 0;
+                for axis in (0..tiling.rank()).rev() {
+                    let size = tiling.tile()[axis];
+                    let (coord, range) = (number[axis] * size + at % size, tiling.range(axis, number[axis]));
+                    if !range.contains(&coord) {
+                        return 0;
+                    }
+                    position += coord * tiling.stride(axis);
+                    at /= size;
+                }
+                if position < elements { value(position) } else { 0 }
+            })
+            .collect()
+    }
+
+    fn value(position: u64) -> u8 {
+        (position % 251) as u8 + 1
+    }
+
+    proptest! {
+        #[test]
+        fn tiles_are_cut_out_of_the_whole(
+            axes in proptest::collection::vec((1u64..7, 1u64..8), 1..4),
+            endless in any::<bool>(),
+            appends in proptest::collection::vec(1usize..40, 1..20),
+        ) {
+            let (shape, tile): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
+            let frames = (!endless).then_some(shape[0]);
+            let tiling = Tiling::new(frames, &shape[1..], &tile).unwrap();
+            let mut scatter = Scatter::new(tiling.clone(), 1).unwrap();
+            let mut tiles = Vec::new();
+            let mut keep = |tile: Complete| { tiles.push(tile.clone()); Ok::<_, ()>(tile.data) };
+            let mut cursor = 0;
+            for append in appends {
+                let bytes: Vec<u8> = (cursor..cursor + append as u64).map(value).collect();
+                let taken = scatter.append(&bytes, &mut keep).unwrap() as u64;
+                prop_assert_eq!(taken, (append as u64).min(tiling.elements().map_or(u64::MAX, |all| all - cursor)));
+                cursor += taken;
+                prop_assert_eq!(scatter.cursor(), cursor);
+            }
+            let closed = scatter.close(&mut keep).unwrap();
+            prop_assert_eq!(closed.frames * tiling.frame_elements() + closed.leftover, cursor);
+            for (rank, tile) in tiles.iter().enumerate() {
+                prop_assert_eq!(&tile.number, &tiling.tile_at(rank as u64));
+                prop_assert_eq!(&tile.data, &cut(&tiling, &tile.number, cursor));
+                prop_assert_eq!(tile.received, tiling.received(&tile.number, cursor));
+            }
+            prop_assert_eq!(tiles.iter().map(|tile| tile.received).sum::<u64>(), cursor);
+        }
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let tiling = Tiling::new(None, &[1 << 30], &[1 << 31, 1]).unwrap();
+        assert!(Scatter::new(tiling, 8).unwrap_err().0.contains("do not fit into memory"));
+    }
+}
