@@ -116,6 +116,17 @@ struct Stop {
     flag: *const u8,
     /// Not 0 once one has ended early: what the kernel wrote then means nothing.
     stopped: u64,
+    /// Not 0 if what is written is to go past the cache.
+    past: u64,
+}
+
+/// Which way what a kernel writes goes to memory. The bits are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writes {
+    /// Through the caches: somebody reads it soon.
+    Cached,
+    /// Past them, where the kernel can.
+    Past,
 }
 
 struct Compiled {
@@ -146,6 +157,15 @@ impl Drop for CodeMemory {
 unsafe impl Send for Module {}
 // SAFETY: as above; nothing behind `&Module` changes, but for a `OnceLock`.
 unsafe impl Sync for Module {}
+
+/// Orders what was written past the caches before whoever is told that it is there.
+pub fn in_order() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every such processor has it.
+    unsafe {
+        std::arch::x86_64::_mm_sfence();
+    }
+}
 
 /// Compiles the kernels of a program.
 ///
@@ -271,7 +291,7 @@ impl Module {
     /// computes, in the same memory.
     pub unsafe fn call(&self, kernel: usize, args: &[i64], buffers: &[*mut u8]) {
         // SAFETY: the promise of the caller.
-        unsafe { self.call_until(kernel, args, buffers, &AtomicBool::new(false)) };
+        unsafe { self.call_until(kernel, args, buffers, Writes::Cached, &AtomicBool::new(false)) };
     }
 
     /// Runs a kernel until it is done, which gives true, or until `cancel`: long loops look at it now and then.
@@ -288,14 +308,19 @@ impl Module {
         kernel: usize,
         args: &[i64],
         buffers: &[*mut u8],
+        writes: Writes,
         cancel: &AtomicBool,
     ) -> bool {
         let compiled = &self.kernels[kernel];
         assert_eq!((args.len(), buffers.len()), (compiled.args, compiled.buffers), "arguments and buffers");
-        let mut stop = Stop { flag: cancel.as_ptr().cast(), stopped: 0 };
+        let past = u64::from(writes == Writes::Past);
+        let mut stop = Stop { flag: cancel.as_ptr().cast(), stopped: 0, past };
         // SAFETY: the code reads as many arguments and pointers as the kernel has, which was just checked; the flag
         // lives as long as the call; the rest is the promise of the caller.
         unsafe { (compiled.entry)(args.as_ptr(), buffers.as_ptr(), &mut stop) }
+        if writes == Writes::Past {
+            in_order();
+        }
         stop.stopped == 0
     }
 

@@ -8,6 +8,7 @@ pub mod ir;
 pub mod print;
 pub mod parse;
 pub mod vary;
+pub mod woven;
 pub mod work;
 pub mod verify;
 pub mod execute;

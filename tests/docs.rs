@@ -17,6 +17,8 @@ use std::process::Command;
 
 #[path = "docs/editors.rs"]
 mod editors;
+#[path = "docs/limits.rs"]
+mod limits;
 #[path = "docs/pictures.rs"]
 mod pictures;
 

@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/dependencies.rs"]
+mod dependencies;
+
 /// Each module of the crate and the modules it may use, in the order of the data: nothing uses what stands below it.
 const MAY_USE: &[(&str, &[&str])] = &[
     ("source", &[]),

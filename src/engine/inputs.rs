@@ -4,6 +4,7 @@ use super::Engine;
 use super::data::{extern_of, fits, load, streamed, unbound, unregistered};
 use super::element::{Elem, to_array};
 use super::error::Result;
+use super::limit::has_room;
 use crate::diagnostic::{Code, Diagnostic, any_of, closest, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::uses::uses;
@@ -102,7 +103,8 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let data = load(tensor, &path).map_err(|diagnostic| self.error(diagnostic))?;
+        let data = has_room(tensor, &self.limits).and_then(|()| load(tensor, &path));
+        let data = data.map_err(|diagnostic| self.error(diagnostic))?;
         loaded.insert(id, data.clone());
         Ok(data)
     }

@@ -5,7 +5,8 @@
 //!   = help: use `--threads 1`, which needs 12582912 bytes; or read less, or raise `--memory`
 //! ```
 
-use crate::diagnostic::{Code, Diagnostic, quoted};
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::Tensor;
 use crate::index::{Domain, Interval, Transform};
 use crate::run::job::{Backend, Job, Limits};
 use std::sync::Arc;
@@ -16,6 +17,20 @@ const SMALL: u64 = 64 << 20;
 /// The bytes that a read may take at its peak: what the host says, else most of what the machine has left.
 pub(super) fn memory_limit(limits: &Limits, peak: u64) -> Option<u64> {
     limits.memory.or_else(|| if peak < SMALL { None } else { Some(available()? / 5 * 4) })
+}
+
+/// An error for an input that is larger than a read may take, before its file is opened: a small one may unpack to it.
+pub(super) fn has_room(input: &Tensor, limits: &Limits) -> Result<()> {
+    let sizes = input.domain.shape().unwrap_or_default();
+    let bytes = sizes.iter().fold(input.element.bytes(), |bytes, size| bytes.saturating_mul(*size as u64));
+    match memory_limit(limits, bytes).filter(|limit| bytes > *limit && input.format.is_none()) {
+        None => Ok(()),
+        Some(limit) => {
+            let message =
+                format!("input {} has {bytes} bytes, but the limit is {limit}", quoted(&input.name));
+            Diagnostic::new(Code::E1005, message).at(input.span, "").help("raise `--memory`").err()
+        }
+    }
 }
 
 /// Bytes that the machine could give, if it tells.

@@ -20,7 +20,7 @@ use crate::graph::view::View;
 use crate::graph::{self};
 use crate::index::Domain;
 use crate::plan::timeline::Timeline;
-use crate::run::job::{Control, Job, Planned, Sink, World};
+use crate::run::job::{Control, Job, Planned, Sink, World, stays_inside};
 use crate::run::stats::{Plan, Stats};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -129,6 +129,7 @@ impl Engine {
     }
 
     fn planned(&self, view: &Arc<View>, world: Arc<World>) -> Result<Box<dyn Planned>> {
+        stays_inside(&self.program.graph, view).map_err(|diagnostic| self.error(diagnostic))?;
         let job = Job { view: view.clone(), world, limits: self.limits.clone() };
         let planned = self.backend.plan(job.clone()).map_err(|diagnostic| self.error(diagnostic))?;
         let peak = planned.plan().bytes_peak;

@@ -9,6 +9,7 @@
 //! Everything is checked: places inside the shape, in order, none twice.
 
 use super::error::{Result, fault};
+use super::shape::count;
 use super::source::Source;
 use super::{Array, Expect, Fault, IoError, expected, npy};
 use crate::graph::types::Element;
@@ -120,6 +121,8 @@ impl Archive<'_> {
         let shape: Vec<i64> = self.numbers("shape")?.into_iter().map(|size| size as i64).collect();
         let data = self.array("data")?;
         expected(data.element, &shape, expect)?;
+        // From here on every place is below the number of elements, and no product of sizes wraps.
+        count(&shape)?;
         let at = match self.member("indptr")? {
             Some(_) => self.compressed(&shape)?,
             None => self.listed(&shape)?,

@@ -11,6 +11,7 @@ use super::emit::{Emitter, Place, Width};
 use super::lanes::{LANES, Val, register_types, scalar_type};
 use crate::loops::ir::{Block, For, If, ValueId};
 use crate::loops::work::poll_period;
+use crate::loops::woven::woven;
 use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
@@ -179,7 +180,9 @@ impl Emitter<'_, '_> {
         self.place.width = width;
         let var = if width == Width::Lanes { Val::Ramp(x, 1) } else { Val::One(x) };
         self.set(looped.var, var, self.place.depth);
+        self.woven = if width == Width::Lanes { woven(self.kernel, looped) } else { Vec::new() };
         self.block(&looped.body);
+        self.woven.clear();
         let next = self.code.add_with(x, stride);
         let more = self.code.compare(IntCC::SignedLessThanOrEqual, next, last);
         self.code.ins().brif(more, start, &[BlockArg::Value(next)], done, &[BlockArg::Value(next)]);

@@ -13,6 +13,7 @@ use super::nest::WideRow;
 use crate::graph::types::Element;
 use crate::loops::ir::{Block, BufferId, Kernel, LoopKind, Op, Statement, ValueId};
 use crate::loops::vary::varying;
+use crate::loops::woven::Woven;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{GlobalValue, InstBuilder, MemFlagsData, Value};
 use cranelift_codegen::isa::TargetFrontendConfig;
@@ -46,6 +47,7 @@ pub(super) fn emit(
         tables,
         rows: rows.into(),
         place: Place { width: Width::Scalar, depth: 0, guarded: false },
+        woven: Vec::new(),
     };
     emitter.block(&kernel.body);
     emitter.code.ins().return_(&[]);
@@ -92,6 +94,8 @@ pub(super) struct Emitter<'k, 'f> {
     /// For every row that is still to come, its wide code if it has some.
     pub(super) rows: VecDeque<Option<WideRow>>,
     pub(super) place: Place,
+    /// Stores of the row under construction that are done together, in lanes.
+    pub(super) woven: Vec<Woven>,
 }
 
 impl Emitter<'_, '_> {
@@ -104,11 +108,25 @@ impl Emitter<'_, '_> {
                     LoopKind::Row => self.row(looped),
                 },
                 Statement::If(choice) => self.choice(choice),
-                Statement::Store(buffer, offset, value) => {
-                    let memory = self.buffer(*buffer, *offset);
-                    let (offset, value) = (self.get(*offset), self.get(*value));
-                    memory.store(&mut self.code, offset, value);
-                }
+                Statement::Store(buffer, offset, value) => self.store(*buffer, *offset, *value),
+            }
+        }
+    }
+
+    fn store(&mut self, buffer: BufferId, offset: ValueId, value: ValueId) {
+        let memory = self.buffer(buffer, offset);
+        let Some(woven) = self.woven.iter_mut().find(|woven| woven.has(buffer, offset)) else {
+            let (offset, value) = (self.get(offset), self.get(value));
+            return memory.store(&mut self.code, offset, value);
+        };
+        let Some(values) = woven.add(offset, value) else { return };
+        let offsets: Vec<Val> = woven.offsets.clone().into_iter().map(|offset| self.get(offset)).collect();
+        let values: Vec<Val> = values.into_iter().map(|value| self.get(value)).collect();
+        match offsets[0] {
+            Val::Ramp(first, _) => memory.store_in_turn(&mut self.code, first, &values),
+            Val::One(_) | Val::Quad(_) | Val::Pairs(..) => {
+                let stores = offsets.into_iter().zip(values);
+                stores.for_each(|(offset, value)| memory.store(&mut self.code, offset, value));
             }
         }
     }

@@ -5,12 +5,14 @@
 //! load b0 at Ramp(x, -1)    the four elements before it, reversed
 //! load b0 at Ramp(x, 2)     four loads of one element each; so for offsets that differ in any other way
 //! load b0 at One(x)         one element for all lanes
+//! store b1 at Ramp(x, 2), and at the element after each: the lanes in turn, in two stores of four elements
 //! ```
 
 use super::code::Code;
 use super::lanes::{LANES, Val};
 use super::{floats, half};
 use crate::graph::types::Element;
+use crate::loops::woven::orders;
 use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8X16, I16X8, I32, I32X4, I64, I64X2};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
@@ -63,14 +65,7 @@ impl Memory {
             Val::One(_) => val,
             Val::Ramp(..) | Val::Quad(_) | Val::Pairs(..) => code.spread(self.element.computed(), val),
         };
-        let raw = match self.element {
-            Element::Bool => val.map(|part| code.mask_to_int(part)),
-            Element::F16 => val.map(|part| half::encode(code, part)),
-            Element::F32 | Element::F64 if seeded::active(Bug::NanNotCanonical) => val,
-            Element::F32 | Element::F64 => val.map(|part| floats::canonical(code, part)),
-            Element::U8 | Element::U16 | Element::U32 | Element::U64 => val,
-            Element::I8 | Element::I16 | Element::I32 | Element::I64 => val,
-        };
+        let raw = self.raw(code, val);
         match (offset, raw) {
             (Val::One(offset), Val::One(scalar)) => self.store_one(code, offset, scalar),
             (Val::Ramp(first, 1), _) => self.store_four(code, first, raw),
@@ -85,6 +80,39 @@ impl Memory {
                     self.store_one(code, offset, scalar);
                 }
             }
+        }
+    }
+
+    /// Writes the lanes of several values in turn, from the offset `first` on.
+    pub(super) fn store_in_turn(self, code: &mut Code<'_>, first: Value, vals: &[Val]) {
+        let parts: Vec<Vec<Value>> = vals
+            .iter()
+            .map(|val| {
+                let lanes = code.spread(self.element.computed(), *val);
+                self.raw(code, lanes).parts()
+            })
+            .collect();
+        let count = parts[0].len();
+        let mut registers = Vec::with_capacity(vals.len() * count);
+        for part in 0..count {
+            let sources: Vec<Value> = parts.iter().map(|parts| parts[part]).collect();
+            registers.extend(in_turn(code, &sources, LANES as usize / count));
+        }
+        for (at, four) in registers.chunks(count).enumerate() {
+            let first = code.add_with(first, at as u64 * LANES as u64);
+            self.store_four(code, first, Val::from_registers(four));
+        }
+    }
+
+    /// A value as memory shows it: NaNs alike, bools and f16 as their bits.
+    fn raw(self, code: &mut Code<'_>, val: Val) -> Val {
+        match self.element {
+            Element::Bool => val.map(|part| code.mask_to_int(part)),
+            Element::F16 => val.map(|part| half::encode(code, part)),
+            Element::F32 | Element::F64 if seeded::active(Bug::NanNotCanonical) => val,
+            Element::F32 | Element::F64 => val.map(|part| floats::canonical(code, part)),
+            Element::U8 | Element::U16 | Element::U32 | Element::U64 => val,
+            Element::I8 | Element::I16 | Element::I32 | Element::I64 => val,
         }
     }
 
@@ -173,6 +201,23 @@ impl Memory {
             code.ins().store(flags, part, at, by + offset);
         }
     }
+}
+
+/// The lanes of registers in turn, in as many registers.
+fn in_turn(code: &mut Code<'_>, sources: &[Value], count: usize) -> Vec<Value> {
+    let ty = code.ty(sources[0]);
+    let mut registers = Vec::with_capacity(sources.len());
+    for orders in orders(sources.len(), count) {
+        let next = sources[1..].iter().zip(orders);
+        registers.push(next.fold(sources[0], |reg, (source, order)| {
+            let size = 16 / count;
+            let bytes = order.iter().flat_map(|lane| lane * size..(lane + 1) * size);
+            let bytes: Vec<u8> = bytes.map(|byte| byte as u8).collect();
+            let bytes = bytes.try_into().expect("a register has 16 bytes");
+            code.shuffle(ty, reg, *source, &bytes)
+        }));
+    }
+    registers
 }
 
 fn reversed(code: &mut Code<'_>, lanes: Val) -> Val {

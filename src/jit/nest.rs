@@ -11,7 +11,7 @@ use crate::graph::types::Element;
 use crate::loops::ir::{Block, For, Statement, ValueId};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{FuncRef, InstBuilder, StackSlotData, StackSlotKind, Value};
+use cranelift_codegen::ir::{FuncRef, InstBuilder, MemFlagsData, StackSlotData, StackSlotKind, Value};
 
 /// A row with code of its own.
 pub(super) struct WideRow {
@@ -88,6 +88,7 @@ impl Emitter<'_, '_> {
                 let by = self.scalar(pace.by);
                 self.code.ins().imul_imm_s(by, pace.times.wrapping_mul(bytes))
             }
+            Slot::Past => self.code.ins().load(I64, MemFlagsData::trusted(), self.stop, 16),
             Slot::Value(id) => {
                 let value = self.scalar(id);
                 if self.element(id) != Element::Bool {

@@ -9,9 +9,9 @@
 //! refuses, and machines without AVX-512, keep the 128-bit code; the bits of the results are the same.
 //!
 //! [`affine`] finds out what moves along the row, [`select`] makes a program for as many registers as it likes (with
-//! [`arithmetic`], [`casts`] and [`memory`]), [`allocate`] chooses registers and writes instructions (with
+//! [`arithmetic`], [`casts`], [`memory`], [`turn`] and [`weave`]), [`allocate`] chooses registers and writes instructions (with
 //! [`sequences`]), [`assemble`] puts a
-//! loop around them; [`evex`] and [`ops`] know the bytes.
+//! loop around them, or one that stores [`past`] the cache; [`evex`] and [`ops`] know the bytes.
 
 mod affine;
 mod allocate;
@@ -23,11 +23,13 @@ mod evex;
 mod inner;
 mod memory;
 mod ops;
+mod past;
 mod program;
 mod select;
 mod sequences;
 mod turn;
 mod values;
+mod weave;
 
 pub(super) use affine::Motions;
 pub(super) use memory::TABLE_SLACK;
@@ -52,11 +54,12 @@ pub(super) struct Row {
 
 /// Compiles a row, or says why it keeps its narrow code.
 fn compile(kernel: &Kernel, row: &For, bits: Bits) -> Result<Row, &'static str> {
-    let program = select::select(kernel, row, bits)?;
+    let mut program = select::select(kernel, row, bits)?;
+    let past = past::past(&mut program);
     if program.slots.len() > MOST_SLOTS || program.insts.len() > MOST_INSTRUCTIONS {
         return Err("too long");
     }
-    let bytes = assemble::assemble(&program, bits);
+    let bytes = assemble::assemble(&program, bits, past.as_ref());
     Ok(Row { bytes, slots: program.slots })
 }
 

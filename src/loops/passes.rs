@@ -5,6 +5,7 @@
 //! simplify    (x + 3) - 3  ->  x
 //! split       rows, where reads need no clamping
 //! jam         four rows at a time, where they share what they read or compute
+//! residues    rows that divide their coordinate by 2, 3 or 4: one row for all residues
 //! unroll      loops inside rows that go along what the row goes across: sixteen steps at a time
 //! dense       a copy of the kernel for sources that are no rings, where rows go across them
 //! unswitch    choices that a loop makes alike in every step go around it
@@ -19,6 +20,7 @@ pub mod jam;
 pub mod narrow;
 pub mod order;
 mod ranges;
+pub mod residues;
 pub mod simplify;
 pub mod split;
 pub mod sweep;
@@ -39,6 +41,8 @@ pub enum Pass {
     Split,
     /// Rows that share are computed together.
     Jam,
+    /// Rows that divide their coordinate, by residue.
+    Residues,
     /// Sixteen steps of a loop inside a row.
     Unroll,
     /// Without rings.
@@ -55,11 +59,12 @@ pub enum Pass {
 
 impl Pass {
     /// Every pass, in the order they run.
-    pub const ALL: [Pass; 10] = [
+    pub const ALL: [Pass; 11] = [
         Pass::Lower,
         Pass::Simplify,
         Pass::Split,
         Pass::Jam,
+        Pass::Residues,
         Pass::Unroll,
         Pass::Dense,
         Pass::Unswitch,
@@ -75,6 +80,7 @@ impl Pass {
             Pass::Simplify => "simplify",
             Pass::Split => "split",
             Pass::Jam => "jam",
+            Pass::Residues => "residues",
             Pass::Unroll => "unroll",
             Pass::Dense => "dense",
             Pass::Unswitch => "unswitch",
@@ -100,6 +106,7 @@ impl Pass {
                 passed.jam = Some(choice);
                 kernel
             }
+            Pass::Residues => residues::residues(kernel),
             Pass::Unroll => sweep::sweep(unroll::unroll(kernel)),
             Pass::Dense => dense::dense(kernel),
             Pass::Unswitch => sweep::sweep(unswitch::unswitch(kernel)),

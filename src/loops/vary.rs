@@ -7,7 +7,7 @@
 //! ```
 
 use super::ir::{Block, For, Kernel, LoopKind, Op, Statement, ValueId};
-use crate::graph::scalar::BinaryFn;
+use crate::graph::scalar::{BinaryFn, Scalar};
 
 /// For each value, whether it varies along the row that it stands in; outside of rows nothing does.
 pub fn varying(kernel: &Kernel) -> Vec<bool> {
@@ -55,6 +55,26 @@ pub fn growth(kernel: &Kernel, var: ValueId) -> Vec<Option<i64>> {
         growth.push(own);
     }
     growth
+}
+
+/// Terms of an offset, at the most, that are looked at.
+const MOST_TERMS: usize = 32;
+
+/// An offset as a sum: its terms in order, and what is constant.
+pub fn terms(kernel: &Kernel, offset: ValueId) -> Option<(Vec<ValueId>, i64)> {
+    let (mut stack, mut terms, mut constant) = (vec![offset], Vec::new(), 0i64);
+    while let Some(id) = stack.pop() {
+        match kernel.value(id).op {
+            Op::Binary(BinaryFn::Add, a, b) => stack.extend([a, b]),
+            Op::Const(value) => constant = constant.wrapping_add(Scalar::as_int(value)? as i64),
+            _ => terms.push(id),
+        }
+        if terms.len() + stack.len() > MOST_TERMS {
+            return None;
+        }
+    }
+    terms.sort();
+    (constant.unsigned_abs() < 1 << 40).then_some((terms, constant))
 }
 
 fn is_ramp(kernel: &Kernel, op: &Op, varying: &[bool], ramps: &[bool]) -> bool {

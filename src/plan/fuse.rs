@@ -8,6 +8,7 @@
 //!
 //! Rows are computed four at a time (`loops/passes/jam.rs`), so that what four rows of `out` need of `rows` is computed
 //! once for all of them: 6 rows for 4. A source that is kept costs a store and loads instead; the cheaper way is taken.
+//! Where another reader needs it kept, it costs loads only.
 
 use super::inline::{body_of, inlined};
 use super::stages::Stages;
@@ -23,8 +24,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const JAM: u64 = 4;
 /// Operations of a body that is made, at the most.
 const MOST_WORK: u64 = 120;
-/// What it costs to keep an element: a store, and what comes before it.
-const KEEP: u64 = 4;
+/// What it costs to keep an element: a store, what comes before it, and the way to the second-level cache and back, which
+/// takes as long as a few operations (measured on the corners of benches/peers, w5).
+const KEEP: u64 = 12;
 /// Places at which a reader reads a source, at the most.
 const MOST_PLACES: usize = 16;
 
@@ -65,14 +67,64 @@ fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
         // What has a format is kept in it.
         let apart = source == id || stages.tensor(source).format.is_some();
         let inner = body_of(stages, source).filter(|_| !apart)?;
-        let work = work(stages, inner, &stages.accesses[source.index()])?;
+        let (its, inner_access) =
+            (work(stages, inner, &stages.accesses[source.index()])?, &stages.accesses[source.index()]);
         let places = places(reader, access, source)?;
         let times = instances(&places);
-        // Four elements each way: computed as often as they are read, or once, kept, and loaded.
-        let (computed, kept) = (times * work, JAM * (work + KEEP) + times);
-        let total = own * JAM + computed;
+        let loads = loads((reader, access), &places, (inner, inner_access))
+            .unwrap_or(Loads { computed: times * its.reads, kept: JAM * its.reads });
+        // Four elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others
+        // is only loaded.
+        let once = if is_kept(stages, source, id) { 0 } else { JAM * (its.operations + KEEP) + loads.kept };
+        let (computed, kept) = (times * its.operations + loads.computed, once + times);
+        let total = own.total() * JAM + computed;
         let reach = reach(&places);
-        (computed <= kept && total <= MOST_WORK * JAM).then_some(Fused { source, reach, times, work })
+        let fused = Fused { source, reach, times, work: its.total() };
+        (computed <= kept && total <= MOST_WORK * JAM).then_some(fused)
+    })
+}
+
+/// What four elements of a reader load for a source: if they compute it, and if it is kept.
+struct Loads {
+    computed: u64,
+    kept: u64,
+}
+
+/// Loads of what a source reads, those that its reader makes anyway left out; `None` if places are not known.
+fn loads(
+    (reader, access): (&Resolved, &TensorAccess),
+    at: &BTreeSet<Vec<i64>>,
+    (inner, inner_access): (&Resolved, &TensorAccess),
+) -> Option<Loads> {
+    let mut loads = Loads { computed: 0, kept: 0 };
+    let sources: BTreeSet<TensorId> = inner_access.reads.iter().map(|read| read.tensor).collect();
+    for source in sources {
+        let own = places(inner, inner_access, source)?;
+        let known = if access.reads.iter().any(|read| read.tensor == source) {
+            places(reader, access, source)?
+        } else {
+            BTreeSet::new()
+        };
+        let rank = own.first().map_or(0, Vec::len);
+        if at.iter().chain(&known).any(|place| place.len() != rank) {
+            return None;
+        }
+        let sum = |a: &Vec<i64>, b: &Vec<i64>| a.iter().zip(b).map(|(a, b)| a.wrapping_add(*b)).collect();
+        let moved = at.iter().flat_map(|place| own.iter().map(move |own| sum(place, own)));
+        let all: BTreeSet<Vec<i64>> = known.iter().cloned().chain(moved).collect();
+        loads.computed += instances(&all).saturating_sub(instances(&known));
+        loads.kept += instances(&own);
+    }
+    Some(loads)
+}
+
+/// Whether a source is kept for another reader, which cannot compute it itself.
+fn is_kept(stages: &Stages, source: TensorId, reader: TensorId) -> bool {
+    stages.accesses.iter().enumerate().any(|(at, access)| {
+        let other = TensorId(at as u32);
+        let reads = access.reads.iter().any(|read| read.tensor == source);
+        let computes = || body_of(stages, other).and_then(|body| places(body, access, source)).is_some();
+        reads && other != reader && other != source && !computes()
     })
 }
 
@@ -145,16 +197,32 @@ fn instances(places: &BTreeSet<Vec<i64>>) -> u64 {
     columns.values().map(|(first, last)| (last - first) as u64 + JAM).sum()
 }
 
-/// Operations for an element of a body, roughly; `None` if it is no plain arithmetic.
-fn work(stages: &Stages, resolved: &Resolved, access: &TensorAccess) -> Option<u64> {
+/// What an element of a body takes, roughly.
+#[derive(Clone, Copy, Debug, Default)]
+struct Work {
+    operations: u64,
+    reads: u64,
+}
+
+impl Work {
+    fn total(self) -> u64 {
+        self.operations.saturating_add(self.reads)
+    }
+}
+
+/// What an element of a body takes; `None` if it is no plain arithmetic.
+fn work(stages: &Stages, resolved: &Resolved, access: &TensorAccess) -> Option<Work> {
     let body = &resolved.body;
     let mut times: BTreeMap<NodeId, u64> = BTreeMap::from([(resolved.root, 1)]);
-    let mut total = 0u64;
+    let mut total = Work::default();
     for (id, node) in body.nodes().rev() {
         let Some(own) = times.get(&id).copied() else { continue };
         let (cost, inner) = match &node.op {
             Op::Const(_) | Op::Coord(_) | Op::Arg(_) => (0, own),
-            Op::Read { .. } => (1, own),
+            Op::Read { .. } => {
+                total.reads = total.reads.saturating_add(own);
+                (0, own)
+            }
             Op::Unary(UnaryFn::Sqrt, _) => (8, own),
             Op::Binary(BinaryFn::Div, _, by) if matches!(body.node(*by).op, Op::Const(_)) => (6, own),
             Op::Binary(BinaryFn::Div | BinaryFn::FloorDiv | BinaryFn::Rem | BinaryFn::Pow, ..) => (12, own),
@@ -171,7 +239,7 @@ fn work(stages: &Stages, resolved: &Resolved, access: &TensorAccess) -> Option<u
                 (steps - own.min(steps), steps)
             }
         };
-        total = total.saturating_add(cost.saturating_mul(own));
+        total.operations = total.operations.saturating_add(cost.saturating_mul(own));
         for arg in operands(&node.op, id, access) {
             let known = times.entry(arg).or_insert(0);
             *known = (*known).max(inner);

@@ -63,7 +63,7 @@ impl Grid {
 
     /// How many tiles there are.
     pub fn count(&self) -> u128 {
-        self.numbers.iter().map(|numbers| numbers.len().unwrap_or(0) as u128).product()
+        self.numbers.iter().map(|numbers| numbers.len().unwrap_or(0) as u128).fold(1, u128::saturating_mul)
     }
 
     /// The number of the tile at a place in row-major order.
@@ -80,7 +80,8 @@ impl Grid {
     /// Elements of the largest tile.
     pub fn largest(&self) -> u128 {
         let dims = self.shape.iter().zip(&self.region);
-        dims.map(|(shape, range)| (*shape).min(range.len().unwrap_or(i64::MAX)) as u128).product()
+        let sides = dims.map(|(shape, range)| (*shape).min(range.len().unwrap_or(i64::MAX)) as u128);
+        sides.fold(1, u128::saturating_mul)
     }
 }
 

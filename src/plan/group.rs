@@ -8,6 +8,7 @@
 //! A stage is private to the group that reads it, unless several do, or tasks would compute too much of it again.
 
 use super::grid::{Grid, volume};
+use super::inline::weight;
 use super::needs::{Motion, closed_form, needed};
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
@@ -105,6 +106,7 @@ pub fn order(stages: &Stages, target: TensorId) -> Vec<TensorId> {
 
 /// The box of every stage that a request needs, exactly.
 pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanError> {
+    asked_inside(stages, request)?;
     let mut boxes = Needed::from([(request.target, request.region.clone())]);
     for id in order(stages, request.target).into_iter().rev() {
         let Some(region) = boxes.get(&id).cloned() else { continue };
@@ -141,6 +143,19 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
         }
     }
     Ok(boxes)
+}
+
+/// What a body reads is proven for its own domain: outside, its kernel would read memory that is not there.
+fn asked_inside(stages: &Stages, request: &Request) -> Result<(), PlanError> {
+    let tensor = stages.tensor(request.target);
+    let mut dims = tensor.domain.dims().iter().zip(tensor.readable()).zip(&request.region);
+    match dims.find(|((_, has), asked)| !asked.is_empty() && !has.contains_interval(**asked)) {
+        None => Ok(()),
+        Some(((dim, has), asked)) => {
+            let (name, along) = (&tensor.name, dimension_name(dim));
+            Err(PlanError(format!("{asked} of `{name}` is asked for along {along}, which has {has}")))
+        }
+    }
 }
 
 /// Reads are proven for near coordinates; farther out, arithmetic may wrap and lead anywhere.
@@ -299,7 +314,8 @@ impl Former<'_> {
         let sample = self.samples[group].get(&id)?;
         let (own, all) = (volume(sample), volume(&self.boxes[&id]));
         let again = own.saturating_mul(grid.count()) > all.saturating_mul(AGAIN) / 100;
-        let small = own <= grid.largest() / 8;
+        let work = |id: TensorId, elements: u128| elements.saturating_mul(weight(self.stages, id));
+        let small = work(id, own) <= work(self.groups[group].target, grid.largest()) / 8;
         (again && !small).then_some("tiles would compute much of it again")
     }
 

@@ -13,7 +13,7 @@ use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::UnaryFn;
 use crate::graph::types::{Element, Ty};
-use crate::graph::{Pointwise, TensorKind};
+use crate::graph::{Pointwise, TensorKind, WindowBody};
 use crate::source::Span;
 use std::collections::BTreeMap;
 
@@ -67,6 +67,19 @@ fn sparse_source(stages: &Stages, request: &Request, boxes: &Needed) -> Option<T
         (inner.is_some() && held > read).then_some(*source)
     };
     reads.iter().find_map(sparse)
+}
+
+/// Reads that an element of a stage takes, reductions counted in full; at least 1.
+pub(super) fn weight(stages: &Stages, id: TensorId) -> u128 {
+    let body = match &stages.tensor(id).kind {
+        TensorKind::Pointwise(pointwise) => &pointwise.body,
+        TensorKind::Windowed(windowed) => match &windowed.body {
+            WindowBody::Expr(body) => body,
+            WindowBody::Extern { .. } => return 1,
+        },
+        TensorKind::Input(_) | TensorKind::Var(_) => return 1,
+    };
+    reads_per_element(body).into_values().fold(0, u128::saturating_add).max(1)
 }
 
 /// How often an element reads every source, reductions counted in full.

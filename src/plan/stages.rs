@@ -70,7 +70,7 @@ pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> 
     let declared = graph.tensors.len();
     let accesses = accesses.tensors.iter().cloned().map(Arc::new).collect();
     let mut stages = Stages {
-        graph: graph.clone(),
+        graph: computed(graph),
         accesses,
         needs: Vec::new(),
         hosts: BTreeMap::new(),
@@ -90,6 +90,11 @@ pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> 
     stages.kept = stages.graph.tensors.len();
     fuse(&mut stages);
     Ok(stages)
+}
+
+/// What stages need of a graph, which is copied with them; items that nobody computes stay behind.
+fn computed(graph: &Graph) -> Graph {
+    Graph { views: Vec::new(), outputs: Vec::new(), sets: Vec::new(), ..graph.clone() }
 }
 
 impl Stages {

@@ -8,7 +8,7 @@
 //! Made row by row it would take lines of as many rows of the source as it has columns, which no prefetcher foresees.
 
 use super::job::cancelled;
-use super::memory::{Buffer, Place, stream};
+use super::memory::{Buffer, LARGE, Place, stream};
 use super::slabs::Cutting;
 use super::stage::Ready;
 use super::work::Work;
@@ -23,8 +23,6 @@ const BLOCK: u64 = 512 << 10;
 const COLUMNS: i64 = 256;
 /// Columns that are made together: a register of 32-bit lanes.
 const STRIP: i64 = 16;
-/// Results of fewer bytes stay in the cache anyway.
-const LARGE: usize = 16 << 20;
 
 /// Whether a box is made in blocks.
 pub(super) fn is_worth_a_block(ready: &Ready<'_>, region: &Region) -> bool {

@@ -10,7 +10,9 @@
 
 use super::inputs::InputData;
 use super::stats::{Plan, Stats};
+use crate::access::leaves_stored;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::graph::Graph;
 use crate::graph::body::TensorId;
 use crate::graph::types::Element;
 use crate::graph::view::View;
@@ -55,6 +57,15 @@ pub struct Job {
     pub world: Arc<World>,
     /// How it runs.
     pub limits: Limits,
+}
+
+/// An error for a read that a bound which is not enforced lets leave its tensor: nothing is proven there.
+pub fn stays_inside(graph: &Graph, view: &View) -> Result<()> {
+    let reader = format!("a read of {}", quoted(&view.name));
+    match leaves_stored(graph, view, graph.tensor(view.base).span, &reader) {
+        Some(diagnostic) => Err(Box::new(diagnostic)),
+        None => Ok(()),
+    }
 }
 
 /// How a run is bounded; no result depends on it.

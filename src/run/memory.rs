@@ -14,11 +14,15 @@ use crate::formats::rows::outermost;
 use crate::formats::{Frozen, Rows, Span};
 use crate::index::Interval;
 use crate::index::walk::rows;
-use crate::jit::Module;
+use crate::jit::{Module, Writes, in_order};
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
 use std::alloc::{Layout, alloc_zeroed};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
+
+/// What has so many bytes leaves the caches before anybody reads it: it is written past them, unless sources come from a
+/// nearer cache, whose lines would wait behind those that go to memory.
+pub(super) const LARGE: usize = 16 << 20;
 
 /// Bytes that one task owns.
 #[derive(Clone, Debug, Default)]
@@ -182,6 +186,7 @@ pub struct Call<'m> {
     written: Place<'m>,
     /// Numbers of a window.
     numbers: usize,
+    writes: Writes,
 }
 
 impl<'m> Call<'m> {
@@ -208,7 +213,9 @@ impl<'m> Call<'m> {
         let count = lowered.kernel.buffers.len() - places.len();
         let arrays = arrays.into_iter().flatten().take(count);
         let pointers = places.iter().map(|place| place.memory.start).chain(arrays).collect();
-        Call { module, args, pointers, written, numbers }
+        let writes =
+            if places.iter().all(|place| place.size() >= LARGE) { Writes::Past } else { Writes::Cached };
+        Call { module, args, pointers, written, numbers, writes }
     }
 
     /// The same kernel, which walks along nothing, and sources, writing elsewhere.
@@ -234,7 +241,7 @@ impl<'m> Call<'m> {
         // SAFETY: a kernel reads and writes inside the boxes of its buffers, which lie inside their memory, as checked
         // when this was made, and that memory is borrowed as long as this lives; the task that calls owns the elements
         // that are written, and those that are read are complete.
-        unsafe { self.module.call_until(0, &self.args, &self.pointers, cancel) }
+        unsafe { self.module.call_until(0, &self.args, &self.pointers, self.writes, cancel) }
     }
 }
 
@@ -309,11 +316,7 @@ pub fn stream(from: &Place<'_>, to: &Place<'_>, region: &[Interval]) {
         // SAFETY: as in `copy`.
         unsafe { stream_row(from.memory.start.add(from.offset(at)), to.memory.start.add(to.offset(at)), len) }
     });
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every such processor has it; it orders what was written before whoever is told that the tile is there.
-    unsafe {
-        std::arch::x86_64::_mm_sfence();
-    }
+    in_order();
 }
 
 /// # Safety

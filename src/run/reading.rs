@@ -130,7 +130,7 @@ enum Pieces {
 
 /// Bytes of one step.
 fn step_bytes(slot: &Slot, element: u64) -> u64 {
-    volume(&slot.region[1..]).min(u64::MAX.into()) as u64 * element
+    volume(&slot.region[1..]).saturating_mul(element.into()).min(u64::MAX.into()) as u64
 }
 
 impl Reading {
@@ -161,7 +161,7 @@ impl Reading {
             Pieces::Steps(slot) => {
                 let held = peak(&division, threads);
                 let inputs = resident.saturating_add(loaded_bytes(world, &division));
-                let output = 2 * step_bytes(slot, element);
+                let output = step_bytes(slot, element).saturating_mul(2);
                 summary::plan(&division, &division, division.tiles(), held, (output, inputs))
             }
             Pieces::Slabs(cutting) => {

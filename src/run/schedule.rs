@@ -9,7 +9,7 @@
 
 use super::job::What;
 use super::memory::{Buffer, Place};
-use super::work::{Scratch, Sources, Tile, Work};
+use super::work::{Content, Scratch, Sources, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::order::{Order, Step};
@@ -49,12 +49,35 @@ struct State {
     running: BTreeSet<u64>,
     /// Shared tiles, by the step that makes them.
     tiles: HashMap<u64, Shared>,
+    /// Memory of tiles that were freed, for the next of their size: it need not be cleared by the system once more.
+    spare: Vec<Buffer>,
     failed: Option<Box<Diagnostic>>,
 }
 
+/// Bytes of freed tiles that are kept, at the most.
+const SPARE: usize = 4 << 20;
+
 impl State {
     fn new(order: Order) -> State {
-        State { order, next: None, running: BTreeSet::new(), tiles: HashMap::new(), failed: None }
+        let (running, tiles, spare) = Default::default();
+        State { order, next: None, running, tiles, spare, failed: None }
+    }
+
+    /// Memory of a freed tile of that size.
+    fn reused(&mut self, bytes: u128) -> Option<Buffer> {
+        let at = self.spare.iter().position(|buffer| buffer.len() as u128 == bytes.next_multiple_of(8))?;
+        Some(self.spare.swap_remove(at))
+    }
+
+    /// Frees a tile, and keeps its memory if nobody else has it and there is little of that.
+    fn free(&mut self, number: u64) {
+        let tile = self.tiles.remove(&number).and_then(|shared| Arc::into_inner(shared.tile?));
+        if let Some(Tile { content: Content::Dense(buffer), .. }) = tile {
+            let kept: usize = self.spare.iter().map(Buffer::len).sum();
+            if kept + buffer.len() <= SPARE {
+                self.spare.push(buffer);
+            }
+        }
     }
 }
 
@@ -164,11 +187,15 @@ impl Schedule<'_> {
         let Some(tiles) = self.sources(step) else { return Ok(()) };
         if self.is_result(step) {
             self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, self.out)?;
+            drop(tiles);
             self.done(step, None);
         } else {
-            let mut buffer = Buffer::new(volume(&region) * u128::from(element))?;
+            let bytes = volume(&region) * u128::from(element);
+            let reused = self.lock().reused(bytes);
+            let mut buffer = reused.map_or_else(|| Buffer::new(bytes), Ok)?;
             let place = Place::dense(buffer.memory_mut(), &region, element as usize);
             self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
+            drop(tiles);
             let tile = self.work.complete(group, region, buffer);
             self.done(step, Some(Arc::new(tile)));
         }
@@ -220,7 +247,7 @@ impl Schedule<'_> {
             if shared.readers == 0 {
                 self.work.ledger.free_tile(shared.bytes);
                 self.note(What::Free, &shared.id);
-                state.tiles.remove(source);
+                state.free(*source);
             }
         }
         state.running.remove(&step.number);

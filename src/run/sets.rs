@@ -56,12 +56,13 @@ pub(super) struct Before {
     pub(super) held: u64,
 }
 
+/// A `set` that is going to run. It is divided again then: scripts may have thousands, each with stages of its own.
 struct Planned {
     /// Its place among the `set` items.
     at: usize,
     bytes: u64,
-    /// None where nothing is written.
-    division: Option<Division>,
+    /// What it counts as in progress.
+    work: u64,
 }
 
 /// Variables that are ready.
@@ -81,17 +82,17 @@ impl Common {
         let mut written: Vec<(TensorId, Region)> = Vec::new();
         for at in uses.sets {
             let set = &graph.sets[at];
-            let planned = self.planned(at, set, limits)?;
-            let inner = planned.division.as_ref().map_or(0, |division| {
+            let (bytes, division) = (room_for(set, limits)?, self.divided(set, limits)?);
+            let inner = division.as_ref().map_or(0, |division| {
                 let resident = summary::inputs(division, world, limits.threads);
                 let held = [resident, loaded_bytes(world, division)];
                 held.into_iter().fold(peak(division, limits.threads).bytes(), u64::saturating_add)
             });
-            before.peak = before.peak.max(before.held.saturating_add(planned.bytes).saturating_add(inner));
+            before.peak = before.peak.max(before.held.saturating_add(bytes).saturating_add(inner));
             written.extend(touched(&set.target, set.span).map(|region| (set.target.base, region)));
             before.held = planned_bytes(graph, &written);
-            before.peak = before.peak.max(before.held.saturating_add(planned.bytes));
-            before.sets.push(planned);
+            before.peak = before.peak.max(before.held.saturating_add(bytes));
+            before.sets.push(Planned { at, bytes, work: division.as_ref().map_or(0, work_of) });
         }
         let writes = world.writes.iter().filter(|write| before.variables.contains(&write.target.base));
         written.extend(writes.filter_map(|write| {
@@ -102,18 +103,17 @@ impl Common {
         Ok(before)
     }
 
-    fn planned(&self, at: usize, set: &Set, limits: &Limits) -> Result<Planned> {
-        let bytes = room_for(set, limits)?;
+    /// Who computes what of a `set`; none where nothing is written.
+    fn divided(&self, set: &Set, limits: &Limits) -> Result<Option<Division>> {
         let (element, domain, region) =
             (set.target.element, set.target.domain().clone(), set.target.intervals());
         if volume(&region) == 0 {
-            return Ok(Planned { at, bytes, division: None });
+            return Ok(None);
         }
         let (stages, target) =
             self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
         let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
-        let division = asked.divide(&asked.region, limits)?;
-        Ok(Planned { at, bytes, division: Some(division) })
+        asked.divide(&asked.region, limits).map(Some)
     }
 
     /// Work that is still to be done before a read.
@@ -121,9 +121,7 @@ impl Common {
         let known = self.written.known.lock().unwrap_or_else(PoisonError::into_inner);
         match known.get(&before.variables) {
             Some(known) if known.generation == world.generation => 0,
-            Some(_) | None => {
-                before.sets.iter().filter_map(|set| Some(work_of(set.division.as_ref()?))).sum()
-            }
+            Some(_) | None => before.sets.iter().map(|set| set.work).fold(0, u64::saturating_add),
         }
     }
 
@@ -167,19 +165,19 @@ impl Common {
     ) -> Result<Ready> {
         let (mut vars, mut most) = (Vars::default(), 0);
         for set in &before.sets {
-            let target = &self.program.graph.sets[set.at].target;
+            let item = &self.program.graph.sets[set.at];
             let mut buffer = Buffer::new(set.bytes.into())?;
             let data = &mut buffer.bytes_mut()[..set.bytes as usize];
-            if let Some(division) = &set.division {
+            if let Some(division) = &self.divided(item, limits)? {
                 let ledger = Ledger::new(division.stages.graph.tensors.len());
                 ledger.hold(vars.bytes() + set.bytes + summary::inputs(division, world, limits.threads));
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
                 let (kernels, spare) = (&self.kernels, &self.spare);
                 let scene = Scene { kernels, spare, world, vars: seen, control, limits, ledger: &ledger };
-                scene.compute(division, data, work_of(division), told)?;
+                scene.compute(division, data, set.work, told)?;
                 most = ledger.counts().bytes_peak.max(most);
             }
-            self.write(&mut vars, target, data, control)?;
+            self.write(&mut vars, &item.target, data, control)?;
             most = most.max(vars.bytes() + set.bytes);
         }
         Ok(Ready { vars: Arc::new(vars), peak: most })

@@ -210,7 +210,8 @@ fn rings(division: &Division) -> Vec<Ring> {
         for (id, slot, what) in own.chain(members) {
             let Some(ring) = slot.ring else { continue };
             let tensor = division.stages.tensor(id);
-            let bytes = slot.elements() as u64 * tensor.element.bytes();
+            let bytes = slot.elements().saturating_mul(tensor.element.bytes().into());
+            let bytes = bytes.min(u64::MAX.into()) as u64;
             rings.push(Ring { tensor: tensor.name.clone(), rows: ring.rows as u64, what, bytes });
         }
     }

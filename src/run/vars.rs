@@ -12,8 +12,8 @@ use crate::graph::body::TensorId;
 use crate::graph::scalar::Scalar;
 use crate::graph::types::Element;
 use crate::graph::{Graph, TensorKind};
-use crate::index::Interval;
 use crate::index::walk::{each, try_each};
+use crate::index::{INF, Interval};
 use crate::io::store_scalar;
 use crate::plan::grid::{Grid, volume};
 use std::collections::BTreeMap;
@@ -34,13 +34,15 @@ fn grid(region: &[Interval]) -> Grid {
     Grid::new(region.to_vec(), vec![0; rank], (0..rank).map(side).collect())
 }
 
-/// The whole tile with that number, whatever the region.
+/// The whole tile with that number, whatever the region; the first and the last end where coordinates do.
 fn whole(number: &[i64]) -> Region {
     let rank = number.len();
     let side = |dim: usize| if dim + 1 == rank { SIDES.0 } else { SIDES.1 };
-    (0..rank)
-        .map(|dim| Interval::trusted(number[dim] * side(dim), (number[dim] + 1) * side(dim) - 1))
-        .collect()
+    let range = |dim: usize| {
+        let first = number[dim] * side(dim);
+        Interval::trusted(first.max(1 - INF), (first + side(dim) - 1).min(INF - 1))
+    };
+    (0..rank).map(range).collect()
 }
 
 /// The bytes of one element.

@@ -88,6 +88,26 @@ fn graph_prints_dot_and_writes_pictures() {
 }
 
 #[test]
+#[cfg(feature = "jit")]
+fn plans_are_drawn_with_the_peak_that_is_planned() {
+    let script = "tensor a: f32[y: inf, x: inf] = sin(y / 9) + cos(x / 7)\n\
+                  tensor d: f32[y: inf, x: inf] = a[y, x + 1] - a[y, x - 1]\n\
+                  tensor b: f32[y: inf, x: inf] = a[y, x] + d[y + 3, x] + d[y - 90, x]\n";
+    let folder = Folder::with("a.itp", script);
+    let plan = ["plan", "a.itp", "--read", "b[0:1024, 0:1024]", "--threads", "2"];
+    let told = folder.itp(&[&plan[..], &["--out", "plan.svg"]].concat());
+    let json: serde_json::Value =
+        serde_json::from_str(&folder.itp(&[&plan[..], &["--json"]].concat()).ends(0).stdout)
+            .expect("an object");
+    told.ends(0).prints("tensor  tiles").prints(&format!("{} live at the peak", json["live_peak"]));
+    assert!(json["tiles"].as_u64() > Some(8), "{json}");
+    let drawn = folder.read("plan.svg");
+    assert!(drawn.contains(&format!(">{} tiles at the most<", json["live_peak"])), "{drawn}");
+    assert_eq!(drawn.matches("made by task").count() as u64, json["tiles"].as_u64().unwrap_or(0));
+    folder.itp(&[&plan[..], &["--out", "plan.png"]].concat()).ends(2).tells("must end in .svg");
+}
+
+#[test]
 fn explain_prints_a_page_or_the_list() {
     let folder = Folder::new();
     assert_snapshot!(folder.itp(&["explain", "E0001"]).transcript());
@@ -124,9 +144,10 @@ fn new_never_overwrites() {
 fn kernels_are_shown_after_each_pass() {
     let folder = Folder::new();
     folder.write("a.itp", "tensor a: f32[y: inf, x: inf] = x / 2 + y\n");
-    for pass in
-        ["lower", "simplify", "split", "jam", "unroll", "dense", "unswitch", "narrow", "order", "sweep"]
-    {
+    for pass in [
+        "lower", "simplify", "split", "jam", "residues", "unroll", "dense", "unswitch", "narrow", "order",
+        "sweep",
+    ] {
         folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", pass]).ends(0).prints("kernel a(");
     }
     let unknown = folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", "inline"]);

@@ -2,6 +2,7 @@
 
 use super::folder::Folder;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -26,6 +27,8 @@ struct Editor {
     stdin: Option<ChildStdin>,
     messages: Receiver<Value>,
     next: i64,
+    /// The state of each open text, by address.
+    versions: BTreeMap<String, i64>,
 }
 
 impl Editor {
@@ -45,7 +48,7 @@ impl Editor {
             }
         });
         let stdin = child.stdin.take();
-        let mut editor = Editor { folder, child, stdin, messages, next: 0 };
+        let mut editor = Editor { folder, child, stdin, messages, next: 0, versions: BTreeMap::new() };
         let hello = editor.ask("initialize", json!({ "capabilities": {} }));
         assert_eq!(hello["capabilities"]["positionEncoding"], "utf-16");
         editor.tell("initialized", json!({}));
@@ -91,22 +94,30 @@ impl Editor {
 
     fn open(&mut self, name: &str, text: &str) {
         let uri = self.uri(name);
+        self.versions.insert(uri.clone(), 1);
         let document = json!({ "uri": uri, "languageId": "itp", "version": 1, "text": text });
         self.tell("textDocument/didOpen", json!({ "textDocument": document }));
     }
 
     fn change(&mut self, name: &str, changes: Value) {
-        let document = json!({ "uri": self.uri(name), "version": 2 });
+        let uri = self.uri(name);
+        let version = self.versions.get_mut(&uri).expect("only open texts are changed");
+        *version += 1;
+        let document = json!({ "uri": uri, "version": *version });
         self.tell("textDocument/didChange", json!({ "textDocument": document, "contentChanges": changes }));
     }
 
-    /// The next marks of a file.
+    /// The next marks of a file as it is now: a state in between may be told or not, as time allows.
     fn marks(&mut self, name: &str) -> Value {
         let uri = self.uri(name);
         loop {
             let message = self.messages.recv_timeout(PATIENCE).expect("marks in time");
             let params = &message["params"];
-            if message["method"] == "textDocument/publishDiagnostics" && params["uri"] == uri.as_str() {
+            let current = self.versions.get(&uri).is_none_or(|version| params["version"] == *version);
+            if message["method"] == "textDocument/publishDiagnostics"
+                && params["uri"] == uri.as_str()
+                && current
+            {
                 return params["diagnostics"].clone();
             }
         }

@@ -8,6 +8,8 @@ mod failures;
 mod folder;
 mod formatting;
 mod help;
+#[cfg(target_os = "linux")]
+mod hostile;
 mod limits;
 #[cfg(feature = "lsp")]
 mod lsp;

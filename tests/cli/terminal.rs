@@ -53,6 +53,13 @@ impl Terminal {
         self.screen.write_all(keys.as_bytes()).expect("the terminal takes keys");
     }
 
+    /// Types once the line editor listens.
+    #[track_caller]
+    fn line(&mut self, keys: &str) {
+        self.shows(READY);
+        self.press(keys);
+    }
+
     /// Waits until `text` is shown after everything that was waited for before.
     #[track_caller]
     fn shows(&mut self, text: &str) {
@@ -88,7 +95,7 @@ impl Terminal {
             }
             self.read();
         }
-        None
+        panic!("it goes on after {:?}", &self.shown[self.seen..]);
     }
 }
 
@@ -99,38 +106,31 @@ impl Drop for Terminal {
     }
 }
 
-/// What a line editor sends when it has taken a line; the prompt itself is drawn again at every key.
-const TAKEN: &str = "\x1b[?2004l";
+/// What the line editor sends when it listens; keys that come earlier are those of whatever runs.
+const READY: &str = "\x1b[?2004h";
 
 #[test]
 fn a_session_on_a_terminal() {
     let folder = Folder::with("hills.itp", "tensor height: f32[y: inf, x: inf] = y + x / 4\n");
     let mut terminal = Terminal::run(&folder, &["repl", "hills.itp"]);
-    terminal.shows("> ");
-    terminal.press("height[0:2, 0:2]\r");
+    terminal.line("height[0:2, 0:2]\r");
     terminal.shows("0.25");
     // A name is completed, and brackets that are open go on in the next line.
-    terminal.press("hei\t[0:1,\r0:2]\r");
+    terminal.line("hei\t[0:1,\r0:2]\r");
     terminal.shows("f32[y: 1, x: 2]");
-    terminal.press(":show height[0:8, 0:8]\r");
+    terminal.line(":show height[0:8, 0:8]\r");
     terminal.shows("\x1b[38;5;");
     terminal.shows("▀");
     // Ctrl-C ends a computation and not the session; on a line it gives up the line.
-    terminal.press("tensor slow: f64[x: inf] = sum(i in 0..100000000) sin(f64(x + i))\r");
-    terminal.shows(TAKEN);
-    terminal.shows("> ");
-    terminal.press("slow[0:1000]\r");
+    terminal.line("tensor slow: f64[x: inf] = sum(i in 0..100000000) sin(f64(x + i))\r");
+    terminal.line("slow[0:1000]\r");
     std::thread::sleep(Duration::from_secs(2));
     terminal.press("\x03");
     terminal.shows("the run was cancelled");
-    terminal.shows("> ");
-    terminal.press("1 + (2\x03");
-    terminal.shows(TAKEN);
-    terminal.shows("> ");
-    terminal.press("6 * 7\r");
+    terminal.line("1 + (2\x03");
+    terminal.line("6 * 7\r");
     terminal.shows("42");
-    terminal.shows("> ");
-    terminal.press("\x04");
+    terminal.line("\x04");
     assert_eq!(terminal.ends(), Some(0));
     assert!(folder.read("history").contains("6 * 7"));
 }

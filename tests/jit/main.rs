@@ -8,15 +8,18 @@ mod buffers;
 mod generate;
 mod kernels;
 mod operators;
+mod past;
 
 mod random;
 mod scan;
 mod turned;
+mod woven;
 
 use buffers::{Guarded, Side};
-use itp::jit::{JitOptions, Module, Vectors, compile};
+use itp::jit::{JitOptions, Module, Vectors, Writes, compile};
 use itp::loops::execute::execute;
 use itp::loops::ir::Kernel;
+use std::sync::atomic::AtomicBool;
 
 /// Compiles with every check on, and scans the code for what may not be in it.
 /// One module for each width of vectors that this processor has.
@@ -32,19 +35,23 @@ fn checked(kernels: &[Kernel]) -> Vec<Module> {
     compiled.collect()
 }
 
-/// Runs kernel `at` on both engines and in every width, with buffers that end and that begin at a page which may not be touched.
+/// Runs kernel `at` on both engines and in every width, with buffers that end and that begin at a page which may not be
+/// touched, written through the caches and past them.
 fn compare(modules: &[Module], at: usize, kernel: &Kernel, args: &[i64], buffers: &[Vec<u8>]) {
     let mut expected = buffers.to_vec();
     execute(kernel, args, &mut expected).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
-    for (module, side) in modules.iter().flat_map(|module| [(module, Side::End), (module, Side::Start)]) {
+    let ways =
+        [Writes::Cached, Writes::Past].into_iter().flat_map(|way| [(Side::End, way), (Side::Start, way)]);
+    let runs = modules.iter().flat_map(|module| ways.clone().map(move |(side, way)| (module, side, way)));
+    for (module, side, writes) in runs {
         let guarded: Vec<Guarded> = buffers.iter().map(|bytes| Guarded::new(bytes, side)).collect();
         let pointers: Vec<*mut u8> = guarded.iter().map(Guarded::pointer).collect();
         // SAFETY: `execute` found every offset inside its buffer, and each buffer has memory of its own.
-        unsafe { module.call(at, args, &pointers) };
+        unsafe { module.call_until(at, args, &pointers, writes, &AtomicBool::new(false)) };
         for (id, (found, expected)) in guarded.iter().zip(&expected).enumerate() {
             if found.bytes() != &expected[..] {
                 let shown = difference(kernel, id, found.bytes(), expected);
-                panic!("b{id} with args {args:?}, {} bits:\n{shown}", module.vectors().bits());
+                panic!("b{id} with args {args:?}, {} bits, {writes:?}:\n{shown}", module.vectors().bits());
             }
         }
     }

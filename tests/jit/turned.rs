@@ -10,14 +10,14 @@ use itp::loops::parse::parse;
 use itp::loops::passes::{Pass, run};
 
 /// That many elements, of all kinds.
-fn filled(element: Element, count: i64) -> Vec<u8> {
+pub(crate) fn filled(element: Element, count: i64) -> Vec<u8> {
     let values: Vec<Scalar> = specials(element.computed()).into_iter().cycle().take(count as usize).collect();
     bytes_of(element, &values)
 }
 
 /// The kernel after all passes agrees with itself as it was, on every engine and in every width.
 #[track_caller]
-fn check(text: &str, runs: &[(&[i64], &[Vec<u8>])], expect: &str) {
+pub(crate) fn check(text: &str, runs: &[(&[i64], &[Vec<u8>])], expect: &str) {
     let kernel = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let after = run(kernel.clone(), Pass::Sweep).kernel;
     let modules = checked(std::slice::from_ref(&after));

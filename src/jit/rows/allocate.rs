@@ -6,6 +6,7 @@
 
 use super::evex::{Base, Bits, Bytes, Gpr, Index, Memory, Operands, R11, RAX, RDI, RSP, Rm};
 use super::ops::{self, Encoding, Tuple};
+use super::past;
 use super::program::{Address, Class, Home, Inst, Part, Program, Reg, Shape};
 use std::collections::HashMap;
 
@@ -19,8 +20,12 @@ pub(super) const EVEN_REST: usize = 2;
 pub(super) const LAST_STEP: usize = 3;
 /// The place for the steps that a loop inside the row has left.
 pub(super) const STEPS_LEFT: usize = 4;
+/// The place for the last step from which a whole pass can be done, during a pass in a mask.
+pub(super) const LIMIT: usize = 5;
+/// The place for the mask of lanes that are woven from two values; those for three and four come after it.
+pub(super) const WOVEN: usize = 6;
 /// The first place that a pass may use.
-pub(super) const FIRST_PLACE: usize = 5;
+pub(super) const FIRST_PLACE: usize = 9;
 const VECTORS: u8 = 32;
 const NEVER: usize = usize::MAX;
 
@@ -28,9 +33,18 @@ const NEVER: usize = usize::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pass {
     /// As many as a register has lanes.
-    Whole,
+    Whole(Stores),
     /// Fewer: those in the mask [`TAIL`].
     Tail,
+}
+
+/// Which way stores take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stores {
+    /// Through the cache.
+    Cached,
+    /// Past it, all of them: [`past`](super::past) says when.
+    Past,
 }
 
 /// What stays where it is during the whole row.
@@ -124,6 +138,11 @@ pub(super) fn in_frame(slot: usize) -> Memory {
 
 pub(super) fn on_stack(place: usize) -> Memory {
     Memory::at(RSP, 64 * place as i32)
+}
+
+/// The place for the mask of lanes that are woven from that many values.
+pub(super) fn woven_place(of: u8) -> usize {
+    WOVEN + usize::from(of) - 2
 }
 
 fn commutes(encoding: &Encoding) -> bool {
@@ -289,7 +308,11 @@ impl Allocator<'_> {
         let mask = self.lanes_mask(part);
         let memory = self.memory(address);
         let operands = Operands { mask, imm: inst.imm, ..plain(value, 0, Rm::Memory(memory)) };
-        self.bytes.vector(inst.encoding, self.bits, &operands);
+        let encoding = match self.pass {
+            Pass::Whole(Stores::Past) => past::instead(inst.encoding).expect("all stores have such a way"),
+            Pass::Whole(Stores::Cached) | Pass::Tail => inst.encoding,
+        };
+        self.bytes.vector(encoding, self.bits, &operands);
         self.release(at, inst);
     }
 
@@ -301,7 +324,7 @@ impl Allocator<'_> {
     /// The mask of the lanes that a part has: none for a whole register.
     fn lanes_mask(&mut self, part: Part) -> u8 {
         match (self.pass, part) {
-            (Pass::Whole, _) => 0,
+            (Pass::Whole(_), _) => 0,
             (Pass::Tail, Part::All | Part::Low) => TAIL,
             (Pass::Tail, Part::High) => {
                 let mask = self.free(Class::Mask);
@@ -310,18 +333,33 @@ impl Allocator<'_> {
                 self.bytes.mask(&ops::KSHIFTR, &half);
                 mask
             }
+            (Pass::Tail, Part::Woven { of, from }) => self.woven_mask(of, from),
             (Pass::Tail, Part::Backwards | Part::Even | Part::EvenRest) => {
                 let mask = self.free(Class::Mask);
                 self.locked.push((Class::Mask, mask));
                 let place = match part {
                     Part::Even => EVEN,
                     Part::EvenRest => EVEN_REST,
-                    Part::All | Part::Low | Part::High | Part::Backwards => BACKWARDS,
+                    Part::All | Part::Low | Part::High | Part::Backwards | Part::Woven { .. } => BACKWARDS,
                 };
                 self.bytes.mask(&ops::KLOAD, &plain(mask, 0, Rm::Memory(on_stack(place))));
                 mask
             }
         }
+    }
+
+    /// The mask of lanes that are woven, from a number on: part of the bits that lie on the stack.
+    fn woven_mask(&mut self, of: u8, from: u8) -> u8 {
+        let mask = self.free(Class::Mask);
+        self.locked.push((Class::Mask, mask));
+        let mut bits = on_stack(woven_place(of));
+        bits.offset += i32::from(from / 8);
+        self.bytes.mask(&ops::KLOAD, &plain(mask, 0, Rm::Memory(bits)));
+        if !from.is_multiple_of(8) {
+            let shift = Operands { imm: Some(from % 8), ..plain(mask, 0, Rm::Register(mask)) };
+            self.bytes.mask(&ops::KSHIFTR, &shift);
+        }
+        mask
     }
 
     /// Where an address points in this step of the row.
@@ -369,7 +407,7 @@ impl Allocator<'_> {
             Home::PoolElement(at, splat) if splat == element => Some(Folded::Element(in_pool(at))),
             Home::Slot(slot, splat) if splat == element => Some(Folded::Element(in_frame(slot))),
             Home::Load(address, load, _)
-                if self.pass == Pass::Whole
+                if self.pass != Pass::Tail
                     && [ops::MOVPS, ops::MOVPD].contains(load)
                     && self.next_use(reg, at) == NEVER =>
             {

@@ -6,15 +6,21 @@
 //! if step < count { one pass in the mask of the lanes that are left }
 //! ```
 //!
+//! A row that stores past the cache begins with a pass in a mask instead, the same code as at the end, and has whole
+//! passes of its own.
+//!
 //! rdi is the frame, rax the step, rsi the last step from which a whole pass can be done.
 
 use super::allocate::plain;
-use super::allocate::{self, BACKWARDS, EVEN, EVEN_REST, FIRST_PLACE, Fixed, LAST_STEP, Pass, TAIL};
+use super::allocate::{
+    self, BACKWARDS, EVEN, EVEN_REST, FIRST_PLACE, Fixed, LAST_STEP, LIMIT, Pass, Stores, TAIL,
+};
 use super::evex::{Bits, Bytes, Gpr, Memory, R11, RAX, RBP, RDI, RSI, RSP, Rm, When};
 use super::ops;
+use super::past::Past;
 use super::program::{Address, Class, Home, Part, Program, Reg, Shape};
 use crate::seeded::{self, Bug};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Registers for pointers; the second half belongs to the caller and is saved.
 const POINTERS: [Gpr; 10] =
@@ -24,7 +30,7 @@ const SAVED: [Gpr; 5] = [Gpr(3), Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 const MOST_FIXED: usize = 24;
 
 /// The bytes of the function, which run anywhere.
-pub(super) fn assemble(program: &Program, bits: Bits) -> Vec<u8> {
+pub(super) fn assemble(program: &Program, bits: Bits, past: Option<&Past>) -> Vec<u8> {
     let pointers = pointers(program);
     let (fixed, stack) = fixed(program, bits, pointers);
     let mut bytes = Bytes::default();
@@ -36,24 +42,53 @@ pub(super) fn assemble(program: &Program, bits: Bits) -> Vec<u8> {
     bytes.add(RSI, -lanes);
     bytes.compare(RAX, RSI);
     let short = bytes.jump_forward(When::Greater);
-    let start = bytes.here();
-    allocate::emit(program, bits, Pass::Whole, &fixed, &mut bytes);
-    bytes.add(RAX, lanes);
-    bytes.compare(RAX, RSI);
-    bytes.jump_back(When::LessOrEqual, start);
+    let whole = |bytes: &mut Bytes, stores: Stores| {
+        let start = bytes.here();
+        allocate::emit(program, bits, Pass::Whole(stores), &fixed, bytes);
+        bytes.add(RAX, lanes);
+        bytes.compare(RAX, RSI);
+        bytes.jump_back(When::LessOrEqual, start);
+        start
+    };
+    let streaming = past.map(|past| {
+        let ways = past.choose(&mut bytes, lanes);
+        let start = whole(&mut bytes, Stores::Past);
+        let end = bytes.jump_forward(When::Greater);
+        ways.cached.into_iter().for_each(|jump| bytes.land(jump));
+        bytes.zero(RAX);
+        (start, ways.first, end)
+    });
+    whole(&mut bytes, Stores::Cached);
     bytes.land(short);
+    streaming.iter().for_each(|(_, _, end)| bytes.land(*end));
     // What is left: count - step.
+    let rest = bytes.here();
     bytes.copy(R11, RSI);
     bytes.subtract(R11, RAX);
     bytes.add(R11, lanes);
     let done = bytes.jump_forward(When::LessOrEqual);
     if !seeded::active(Bug::RowTail) {
+        streaming.iter().for_each(|(_, first, _)| bytes.land(*first));
+        bytes.store(allocate::on_stack(LIMIT), RSI);
         tail_masks(&mut bytes, program, lanes);
         allocate::emit(program, bits, Pass::Tail, &fixed, &mut bytes);
+        if let Some((start, ..)) = streaming {
+            after_mask(&mut bytes, start, rest);
+        }
     }
     bytes.land(done);
     leave(&mut bytes);
     bytes.finish(&program.pool)
+}
+
+/// A pass in a mask is done: on with whole ones past the cache, or with what is left, if something is.
+fn after_mask(bytes: &mut Bytes, whole: usize, rest: usize) {
+    bytes.load(RSI, allocate::on_stack(LIMIT));
+    bytes.add_memory(RAX, allocate::on_stack(LAST_STEP));
+    bytes.add(RAX, 1);
+    bytes.compare(RAX, RSI);
+    bytes.jump_back(When::LessOrEqual, whole);
+    bytes.jump_back(When::Greater, rest);
 }
 
 fn enter(bytes: &mut Bytes, stack: usize) {
@@ -61,7 +96,7 @@ fn enter(bytes: &mut Bytes, stack: usize) {
     bytes.copy(RBP, RSP);
     SAVED.iter().for_each(|register| bytes.push_register(*register));
     bytes.add(RSP, -64 * stack as i32);
-    bytes.align_down(RSP, 64);
+    bytes.and(RSP, -64);
 }
 
 fn leave(bytes: &mut Bytes) {
@@ -98,6 +133,16 @@ fn tail_masks(bytes: &mut Bytes, program: &Program, lanes: i32) {
         store_mask_below(bytes, RSI, EVEN, 0);
         store_mask_below(bytes, RSI, EVEN_REST, (lanes - 1) as u8);
     }
+    for of in woven(program) {
+        // As many bits as there are lanes: of * left, which is less than 64.
+        bytes.multiply(RSI, R11, i32::from(of));
+        bytes.push_register(R11);
+        bytes.set(R11, -1);
+        bytes.low_bits(R11, RSI);
+        bytes.copy(RSI, R11);
+        bytes.pop_register(R11);
+        bytes.store(allocate::on_stack(allocate::woven_place(of)), RSI);
+    }
     if has(Part::Backwards) {
         // All but the first `lanes - left`.
         bytes.set(RSI, lanes);
@@ -108,6 +153,15 @@ fn tail_masks(bytes: &mut Bytes, program: &Program, lanes: i32) {
         bytes.mask(&ops::KNOT, &plain(1, 0, Rm::Register(1)));
         bytes.mask(&ops::KSTORE, &plain(1, 0, Rm::Memory(allocate::on_stack(BACKWARDS))));
     }
+}
+
+/// How many values are woven, for all that are.
+fn woven(program: &Program) -> BTreeSet<u8> {
+    let stores = program.insts.iter().filter_map(|inst| match inst.shape {
+        Shape::Store(_, Part::Woven { of, .. }) => Some(of),
+        _ => None,
+    });
+    stores.collect()
 }
 
 /// Puts the mask of the lanes below a count on the stack, from the lane `from` on.
@@ -153,7 +207,7 @@ fn fixed(program: &Program, bits: Bits, pointers: BTreeMap<usize, Gpr>) -> (Fixe
         let vectors = constants[..count].iter().copied().zip((0..32).rev()).collect();
         let fixed = Fixed { vectors, pointers: pointers.clone() };
         let mut places = FIRST_PLACE;
-        for pass in [Pass::Whole, Pass::Tail] {
+        for pass in [Pass::Whole(Stores::Cached), Pass::Tail] {
             places = places.max(allocate::emit(program, bits, pass, &fixed, &mut Bytes::default()));
         }
         if places == FIRST_PLACE || count == 0 {

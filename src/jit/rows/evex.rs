@@ -291,9 +291,9 @@ impl Bytes {
         self.general(&[0x01], by, Rm::Memory(to), 0);
     }
 
-    pub(super) fn align_down(&mut self, to: Gpr, to_multiple_of: i32) {
+    pub(super) fn and(&mut self, to: Gpr, bits: i32) {
         self.general(&[0x81], Gpr(4), Rm::General(to), 4);
-        self.push(&(-to_multiple_of).to_le_bytes());
+        self.push(&bits.to_le_bytes());
     }
 
     pub(super) fn subtract(&mut self, to: Gpr, from: Gpr) {
@@ -438,6 +438,7 @@ mod tests {
             _ if name.starts_with("vpgather") => Rm::Memory(memory(Some((Index::Lanes(20), 4)), 64)),
             _ if name.starts_with("vpbroadcast") => Rm::General(R11),
             _ if encoding.tuple == Tuple::Element => Rm::Memory(memory(None, 64)),
+            "vmovntps" | "vmovntpd" => Rm::Memory(memory(None, 64)),
             "kmovw" if encoding.opcode == 0x92 => Rm::General(R11),
             "kmovw" if encoding.opcode == 0x91 => Rm::Memory(memory(None, 64)),
             _ if is_mask => Rm::Register(5),

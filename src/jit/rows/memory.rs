@@ -29,7 +29,7 @@ pub(super) fn loads(element: Element) -> &'static Encoding {
 }
 
 /// The instruction that stores a row of an element.
-fn stores(element: Element) -> &'static Encoding {
+pub(super) fn stores(element: Element) -> &'static Encoding {
     match element {
         Element::Bool | Element::U8 | Element::I8 => &ops::MOVDB,
         Element::U16 | Element::I16 => &ops::MOVDW,
@@ -209,17 +209,8 @@ impl Selector<'_> {
         if address.step != element.bytes() as i64 {
             return Err("stores that lie apart");
         }
-        let lanes = self.value(value)?;
-        let lanes = match (element, lanes) {
-            (Element::Bool, Lanes::Mask(mask)) => {
-                let one = Lanes::One(self.narrow_constant(1));
-                self.keep(mask, one)?
-            }
-            (Element::F16 | Element::F32 | Element::F64, _) => self.canonical(lanes)?,
-            _ => lanes,
-        };
         let encoding = stores(element);
-        match lanes {
+        match self.stored(element, value)? {
             Lanes::One(lanes) => self.program.store(encoding, address, Part::All, lanes),
             Lanes::Two(low, high) => {
                 self.program.store(encoding, address, Part::Low, low);
@@ -229,5 +220,18 @@ impl Selector<'_> {
             Lanes::Mask(_) => return Err("a mask that is not stored as bytes"),
         }
         Ok(())
+    }
+
+    /// The lanes of a value as memory shows them.
+    pub(super) fn stored(&mut self, element: Element, value: ValueId) -> Result<Lanes> {
+        let lanes = self.value(value)?;
+        match (element, lanes) {
+            (Element::Bool, Lanes::Mask(mask)) => {
+                let one = Lanes::One(self.narrow_constant(1));
+                self.keep(mask, one)
+            }
+            (Element::F16 | Element::F32 | Element::F64, _) => self.canonical(lanes),
+            _ => Ok(lanes),
+        }
     }
 }

@@ -156,6 +156,8 @@ ops! {
     MOVPD "vmovupd" M0F P66 1 0x10 Full;
     STOREPS "vmovups" M0F None 0 0x11 Full;
     STOREPD "vmovupd" M0F P66 1 0x11 Full;
+    STREAMPS "vmovntps" M0F None 0 0x2b Full;
+    STREAMPD "vmovntpd" M0F P66 1 0x2b Full;
     MOVZXBD "vpmovzxbd" M0F38 P66 0 0x31 Quarter;
     MOVSXBD "vpmovsxbd" M0F38 P66 0 0x21 Quarter;
     MOVZXWD "vpmovzxwd" M0F38 P66 0 0x33 Half;
@@ -178,6 +180,7 @@ ops! {
     SHUF32X4 "vshuff32x4" M0F3A P66 0 0x23 Full;
     PERMD "vpermd" M0F38 P66 0 0x36 Full;
     PERM2D "vpermt2d" M0F38 P66 0 0x7e Full;
+    PERM2Q "vpermt2q" M0F38 P66 1 0x7e Full;
     // Gathers: 32- or 64-bit elements at 32-bit (D) or 64-bit (Q) indices.
     GATHERDD "vpgatherdd" M0F38 P66 0 0x90 Element;
     GATHERDQ "vpgatherdq" M0F38 P66 1 0x90 Element;

@@ -39,6 +39,8 @@ pub(in crate::jit) enum Slot {
     Value(ValueId),
     /// How many bytes a step of a row is long, for elements of so many bytes.
     Pace(Pace, i64),
+    /// Not 0 if what is written is to go past the cache.
+    Past,
 }
 
 /// A place that moves along the row.
@@ -82,6 +84,11 @@ pub(super) enum Part {
     /// 64 bits each: the first half of the lanes, or the second.
     Low,
     High,
+    /// Lanes of several values in turn, `of` of them, from the number `from` on: the row has `of` times as many as steps.
+    Woven {
+        of: u8,
+        from: u8,
+    },
 }
 
 /// One instruction.

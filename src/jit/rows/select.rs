@@ -20,6 +20,7 @@ use super::values::Values;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
 use crate::loops::ir::{BufferId, For, Kernel, Op, Statement, ValueId};
+use crate::loops::woven::woven;
 use crate::seeded::{self, Bug};
 
 /// Why a row keeps its narrow code.
@@ -53,12 +54,18 @@ pub(super) fn is_wide(element: Element) -> bool {
 pub(super) fn select(kernel: &Kernel, row: &For, bits: Bits) -> Result<Program> {
     let motions = Motions::new(kernel, row);
     let blocks = turn::blocks(kernel, &motions, &row.body, bits);
+    let mut woven = woven(kernel, row);
     let (program, values) = (Program::new(), Values::default());
     let mut selector = Selector { kernel, motions, bits, blocks, inner: None, program, values };
     for statement in &row.body.statements {
         match statement {
             Statement::Let(_) => {}
-            Statement::Store(buffer, offset, value) => selector.store(*buffer, *offset, *value)?,
+            Statement::Store(buffer, offset, value) => {
+                match woven.iter_mut().find(|woven| woven.has(*buffer, *offset)) {
+                    Some(woven) => selector.weave(woven, *offset, *value)?,
+                    None => selector.store(*buffer, *offset, *value)?,
+                }
+            }
             Statement::For(looped) => selector.looped(looped)?,
             Statement::If(_) => return Err("a choice inside the row"),
         }

@@ -84,7 +84,7 @@ impl Allocator<'_> {
     ) {
         let mask = inst.mask.map_or(0, |mask| self.ensure(mask));
         match self.pass {
-            Pass::Whole => {
+            Pass::Whole(_) => {
                 self.bytes.copy(R11, RAX);
                 self.bytes.add(R11, lane);
             }
@@ -112,7 +112,7 @@ impl Allocator<'_> {
         let mask = self.free(Class::Mask);
         self.locked.push((Class::Mask, mask));
         match (self.pass, part) {
-            (Pass::Whole, _) => {
+            (Pass::Whole(_), _) => {
                 self.bytes.mask(&ops::KXNOR, &plain(mask, mask, Rm::Register(mask)));
             }
             (Pass::Tail, Part::High) => {

@@ -15,14 +15,11 @@ use super::memory::{FAR, loads};
 use super::ops::{self, Encoding};
 use super::program::{Address, Class, Home, Reg, Shape, Slot};
 use super::select::{Lanes, Refused, Selector, is_wide};
-use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::loops::ir::{Block, BufferId, Kernel, Op, Statement, ValueId};
+use crate::loops::vary::terms;
 use std::collections::BTreeMap;
 
 type Result<T> = std::result::Result<T, Refused>;
-
-/// Terms of an offset, at the most, that are looked at.
-const MOST_TERMS: usize = 32;
 
 /// Loads of neighbours: at most as many as a register has elements, in the order of their addresses.
 #[derive(Clone, Debug)]
@@ -108,23 +105,6 @@ fn stride(motions: &Motions<'_>, offset: ValueId, bytes: u64) -> Option<Stride> 
         Motion::Lanes => motions.pace_of(offset).map(Stride::Paced),
         Motion::Still => None,
     }
-}
-
-/// An offset as a sum: its terms in order, and what is constant.
-fn terms(kernel: &Kernel, offset: ValueId) -> Option<(Vec<ValueId>, i64)> {
-    let (mut stack, mut terms, mut constant) = (vec![offset], Vec::new(), 0i64);
-    while let Some(id) = stack.pop() {
-        match kernel.value(id).op {
-            Op::Binary(BinaryFn::Add, a, b) => stack.extend([a, b]),
-            Op::Const(value) => constant = constant.wrapping_add(Scalar::as_int(value)? as i64),
-            _ => terms.push(id),
-        }
-        if terms.len() + stack.len() > MOST_TERMS {
-            return None;
-        }
-    }
-    terms.sort();
-    (constant.unsigned_abs() < 1 << 40).then_some((terms, constant))
 }
 
 impl Selector<'_> {

@@ -318,9 +318,9 @@ impl Jammer<'_> {
         results: impl Iterator<Item = ValueId> + Clone,
         copies: &mut [Values],
     ) -> (Block, Vec<ValueId>) {
-        let outer = self.simplifier.open_arm();
+        self.simplifier.builder.open_block();
         self.inside(&block.statements, copies);
-        (self.simplifier.close_arm(outer), all(copies, results))
+        (self.simplifier.builder.close_block(), all(copies, results))
     }
 }
 

@@ -315,14 +315,14 @@ impl Narrower<'_, '_> {
         block: &Block,
         results: impl Iterator<Item = (ValueId, ValueId)>,
     ) -> (Block, Vec<ValueId>) {
-        let outer = self.simplifier.open_arm();
+        self.simplifier.builder.open_block();
         self.block(block);
         let results = results.map(|(result, id)| match self.narrow[result.index()] {
             true => self.low(id),
             false => self.simplifier.get(id),
         });
         let results = results.collect();
-        (self.simplifier.close_arm(outer), results)
+        (self.simplifier.builder.close_block(), results)
     }
 
     /// The 32 bits of a narrow value, and the value if they say it.

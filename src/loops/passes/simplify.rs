@@ -33,8 +33,6 @@ pub(super) struct Simplifier<'k> {
     pub(super) kernel: &'k Kernel,
     pub(super) builder: Builder,
     pub(super) values: Values,
-    /// Depth of the innermost `if`: loads do not leave it.
-    arm: usize,
     /// Depth of the row that is open.
     row: Option<usize>,
 }
@@ -44,7 +42,7 @@ impl<'k> Simplifier<'k> {
     pub(super) fn new(kernel: &'k Kernel) -> Self {
         let mut builder = Builder::new(&kernel.name, kernel.args.clone(), kernel.buffers.clone());
         kernel.tables.iter().for_each(|table| _ = builder.table(table.clone()));
-        Simplifier { kernel, builder, values: vec![None; kernel.values.len()], arm: 0, row: None }
+        Simplifier { kernel, builder, values: vec![None; kernel.values.len()], row: None }
     }
 
     pub(super) fn get(&self, id: ValueId) -> ValueId {
@@ -124,22 +122,10 @@ impl<'k> Simplifier<'k> {
     }
 
     fn arm(&mut self, block: &Block, results: impl Iterator<Item = ValueId>) -> (Block, Vec<ValueId>) {
-        let outer = self.open_arm();
+        self.builder.open_block();
         self.statements(&block.statements);
         let results = results.map(|id| self.get(id)).collect();
-        (self.close_arm(outer), results)
-    }
-
-    /// Opens a block that runs under a condition, and gives the depth of the one around it.
-    pub(super) fn open_arm(&mut self) -> usize {
-        self.builder.open_block();
-        std::mem::replace(&mut self.arm, self.builder.depth())
-    }
-
-    /// Closes the block that `open_arm` opened.
-    pub(super) fn close_arm(&mut self, outer: usize) -> Block {
-        self.arm = outer;
-        self.builder.close_block()
+        (self.builder.close_block(), results)
     }
 
     pub(super) fn value(&mut self, id: ValueId) -> ValueId {
@@ -153,7 +139,8 @@ impl<'k> Simplifier<'k> {
             Op::Fma(a, b, c) => self.builder.fma(self.get(*a), self.get(*b), self.get(*c)),
             Op::Select(condition, a, b) => self.select(self.get(*condition), self.get(*a), self.get(*b)),
             Op::Cast(a) => self.cast(self.get(*a), element),
-            Op::Load(buffer, offset) => self.builder.load(*buffer, self.get(*offset), self.arm),
+            // Where it stands it may be read: further out, a loop without steps or a condition may say otherwise.
+            Op::Load(buffer, offset) => self.builder.load(*buffer, self.get(*offset), self.builder.depth()),
             Op::Table(table, offset) => self.builder.entry(*table, self.get(*offset)),
         }
     }

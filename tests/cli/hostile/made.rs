@@ -1,0 +1,258 @@
+//! Scripts that are too large to be kept: as deep, long or wide as a text can be.
+
+use super::{all, step, wrongs};
+use crate::folder::Folder;
+
+/// Text, and the commands with what has to come of them.
+struct Made {
+    name: &'static str,
+    text: String,
+    steps: &'static [&'static str],
+}
+
+fn made(name: &'static str, text: String, steps: &'static [&'static str]) -> Made {
+    Made { name, text, steps }
+}
+
+/// `head`, then `line` for every number, then `tail`.
+fn lines(head: &str, count: usize, line: impl Fn(usize) -> String, tail: &str) -> String {
+    let lines: String = (1..=count).map(line).collect();
+    format!("{head}{lines}{tail}")
+}
+
+fn body(expression: &str) -> String {
+    format!("tensor a: f32[x: inf] = {expression}\n")
+}
+
+fn check(cases: &[Made]) {
+    all(cases, cases.len(), |case| {
+        let steps: Vec<_> = case.steps.iter().map(|line| step(line)).collect();
+        wrongs(case.name, &Folder::with("script.itp", &case.text), &steps)
+    });
+}
+
+const MILLION: usize = 1_000_000;
+
+#[test]
+fn hostile_nesting() {
+    let nested = |open: &str, inside: &str, close: &str, count: usize| {
+        body(&format!("{}{inside}{}", open.repeat(count), close.repeat(count)))
+    };
+    let too_deep = &["check => 1 E0119", "fmt --check => 1 E0119", "emit --stage ast => 1 E0119"];
+    let too_long = &["check => 1 E0120", "fmt --stdout => 1 E0120"];
+    check(&[
+        made(
+            "256 brackets",
+            nested("(", "x", ")", 250),
+            &["run --read a[0:3] => 0 [0.0 1.0 2.0]", "fmt --stdout => 0"],
+        ),
+        made("300000 brackets", nested("(", "x", ")", 300_000), too_deep),
+        made("a million brackets", nested("(", "x", ")", MILLION), too_long),
+        made("a million open brackets", body(&"(".repeat(MILLION)), too_long),
+        made("400000 lists", format!("let a = {}1{}", "[".repeat(400_000), "]".repeat(400_000)), too_deep),
+        made("300000 minus signs", nested("-", "x", "", 300_000), too_deep),
+        made("300000 negations", nested("not ", "x", "", 300_000), too_deep),
+        made("150000 choices", nested("if x > 0 then 1 else ", "x", "", 150_000), too_deep),
+        made("200000 conditions", nested("if ", "x", " then 1 else 2", 150_000), too_deep),
+        made("150000 blocks", nested("{ let a = 1; ", "x", " }", 120_000), too_deep),
+        made("80000 sums", nested("sum(i in 0..1) ", "x", "", 80_000), too_deep),
+        made("300000 powers", nested("x ** ", "x", "", 300_000), too_deep),
+        made("200000 calls", nested("sin(", "x", ")", 200_000), too_deep),
+        made("100000 methods", body(&format!("a{}[x]", ".flip([x])".repeat(100_000))), too_deep),
+        made("100000 indices", body(&format!("a{}", "[x]".repeat(100_000))), too_deep),
+        made("300000 terms", body(&format!("x{}", " + x".repeat(300_000))), &["check => 1 E0902"]),
+        made("20000 terms", body(&format!("x{}", " + x".repeat(20_000))), &["check => 0"]),
+        made(
+            "formats",
+            format!(
+                "tensor a: f32[x: 4] format {}element(0){} = x",
+                "dense(".repeat(100_000),
+                ")".repeat(100_000)
+            ),
+            too_deep,
+        ),
+    ]);
+}
+
+#[test]
+fn hostile_lengths() {
+    let too_long = &["check => 1 E0120"];
+    check(&[
+        made("16 MiB of line ends", "\n".repeat(16 << 20), &["check => 0"]),
+        made(
+            "16 MiB of one comment",
+            format!("#{}", " ".repeat((16 << 20) - 1)),
+            &["check => 0", "fmt --check => 1"],
+        ),
+        made("16 MiB of one name", "a".repeat(16 << 20), &["check => 1 E01"]),
+        made("16 MiB of one number", "1".repeat(16 << 20), &["check => 1 E01"]),
+        made(
+            "16 MiB of one string",
+            format!("output \"{}", "a".repeat((16 << 20) - 8)),
+            &["check => 1 E0105"],
+        ),
+        made("16 MiB of quotes", "\"".repeat(16 << 20), &["check => 1 E01"]),
+        made("16 MiB of control characters", "\u{1}".repeat(16 << 20), &["check => 1 E0101"]),
+        made("16 MiB of brackets", "(".repeat(16 << 20), too_long),
+        made("16 MiB of points", ".".repeat(16 << 20), too_long),
+        made("12 MiB of combining marks", "\u{301}".repeat(6 << 20), &["check => 1 E0101"]),
+        made("5 million items", "tensor ".repeat(2 << 20), too_long),
+        made("documents", "## a\n".repeat(3 << 20), &["check => 0"]),
+        made("16 MiB and one more", " ".repeat((16 << 20) + 1), &["check => 1 E0002"]),
+    ]);
+}
+
+#[test]
+fn hostile_counts() {
+    let chain =
+        |line: fn(usize) -> String, head: &str, count: usize, tail: &str| lines(head, count, line, tail);
+    check(&[
+        made(
+            "60000 tensors",
+            chain(|i| format!("tensor t{i}: u8[] = t{}[]\n", i - 1), "tensor t0: u8[] = 1\n", 60_000, ""),
+            &["check => 0", "run --read t60000[] => 0 1"],
+        ),
+        made(
+            "100000 tensors",
+            chain(|i| format!("tensor t{i}: u8[] = t{}[]\n", i - 1), "tensor t0: u8[] = 1\n", 100_000, ""),
+            &["check => 1 E0120"],
+        ),
+        made(
+            "100000 views",
+            chain(|i| format!("view v{i} = v{}\n", i - 1), "tensor v0: u8[] = 1\n", 100_000, ""),
+            &["check => 1"],
+        ),
+        made(
+            "100000 constants",
+            chain(
+                |i| format!("let a{i} = a{} + 1\n", i - 1),
+                "let a0 = 1\n",
+                100_000,
+                "tensor t: f32[] = a100000",
+            ),
+            &["check => 1"],
+        ),
+        made(
+            "60000 functions",
+            chain(
+                |i| format!("fn f{i}(x) = f{}(x)\n", i - 1),
+                "fn f0(x) = x\n",
+                60_000,
+                "tensor t: f32[x: 4] = f60000(x)",
+            ),
+            &["check => 1"],
+        ),
+        made(
+            "60000 tensors the other way",
+            chain(
+                |i| format!("tensor t{}: u8[] = t{}[]\n", 60_000 - i, 60_001 - i),
+                "",
+                60_000,
+                "tensor t60000: u8[] = 1\n",
+            ),
+            &["check => 0", "run --read t0[] => 0 1"],
+        ),
+        made(
+            "60000 tensors in a circle",
+            chain(|i| format!("tensor t{i}: u8[] = t{}[]\n", i % 60_000 + 1), "", 60_000, ""),
+            &["check => 1 E0701"],
+        ),
+        made(
+            "50000 tensors that read one",
+            chain(
+                |i| format!("tensor t{i}: f32[x: inf] = t0[x]\n"),
+                "tensor t0: f32[x: inf] = x\n",
+                50_000,
+                "",
+            ),
+            &["check => 0", "run --read t50000[0:4] => 0 [0.0 1.0 2.0 3.0]"],
+        ),
+        made(
+            "100000 unknown names",
+            chain(|i| format!("let a{i} = b{i}\n"), "", 100_000, ""),
+            &["check => 1 E0201"],
+        ),
+        made(
+            "100000 names twice",
+            chain(|_| "let a = 1\n".to_owned(), "", 100_000, ""),
+            &["check => 1 E0202"],
+        ),
+        made(
+            "100000 outputs",
+            chain(|i| format!("output \"{i}.npy\" = t\n"), "tensor t: u8[] = 1\n", 100_000, ""),
+            &["check => 0"],
+        ),
+        made(
+            "100000 of one output",
+            chain(|_| "output \"a.npy\" = t\n".to_owned(), "tensor t: u8[] = 1\n", 100_000, ""),
+            &["check => 1 E08"],
+        ),
+        made("100000 uses", chain(|_| "use noise\n".to_owned(), "", 100_000, ""), &["check => 0"]),
+        made(
+            "400000 uses of nothing",
+            chain(|i| format!("use m{i}\n"), "", 400_000, ""),
+            &["check => 1 E02"],
+        ),
+        made(
+            "a table of 400000",
+            format!("let g = [{}]\ntensor a: i64[] = g[399999]\n", "7, ".repeat(400_000)),
+            &["run --read a[] => 0 7"],
+        ),
+        made(
+            "a table of a table",
+            format!("let g = [{}]\ntensor a: i64[x: 30000] = g[x, 1]\n", "[1, 2, 3], ".repeat(30_000)),
+            &["run --read a[29999] => 0 2"],
+        ),
+        made(
+            "2000 writes",
+            chain(
+                |i| format!("set v[{}:{}] = v[x] + 1\n", i % 7, i % 7 + 1),
+                "var v: i64[x: 8] = 0\n",
+                2_000,
+                "",
+            ),
+            &["run --read v[0:2] => 0 [285 286]"],
+        ),
+        made(
+            "100000 dimensions",
+            format!("tensor a: f32[{}] = 1", (0..100_000).map(|i| format!("d{i}: 1, ")).collect::<String>()),
+            &["check => 1 E03"],
+        ),
+        made(
+            "100000 arguments",
+            format!("tensor a: f32[x: 4] = max({}1)", "x, ".repeat(100_000)),
+            &["check => 1"],
+        ),
+        made(
+            "100000 picked",
+            format!("tensor t: f32[x: inf] = x\nview v = t.oindex({{x: [{}]}})", "3, ".repeat(100_000)),
+            &["run --read v[99999] => 0 3.0"],
+        ),
+        made(
+            "300 reads",
+            body(&format!(
+                "b[x]{}\ntensor b: f32[x: inf] = sin(x)",
+                (1..300).map(|i| format!(" + b[x + {i}]")).collect::<String>()
+            )),
+            &["run --read a[0:2] => 0"],
+        ),
+        made(
+            "5000 reads",
+            body(&format!(
+                "b[x]{}\ntensor b: f32[x: inf] = sin(x)",
+                (1..5_000).map(|i| format!(" + b[x + {i}]")).collect::<String>()
+            )),
+            &["check => 0"],
+        ),
+        made(
+            "25000 reads of 25000",
+            lines(
+                "",
+                25_000,
+                |i| format!("tensor t{i}: f32[x: inf] = x\n"),
+                &body(&format!("0{}", (1..25_000).map(|i| format!(" + t{i}[x]")).collect::<String>())),
+            ),
+            &["check => 0", "plan --read a[0:4] => 0"],
+        ),
+    ]);
+}
