@@ -43,7 +43,7 @@ pub(super) fn items(checker: &Checker<'_>) -> Vec<(Symbol, Arc<Module>)> {
 }
 
 /// Tensors, inputs and variables of a program: each is planned and may become code of its own.
-pub(super) const MAX_TENSORS: usize = 5_000;
+const MAX_TENSORS: usize = 5_000;
 
 /// Declares every tensor, input and variable.
 pub(super) fn tensors(checker: &mut Checker<'_>) {
