@@ -116,7 +116,7 @@ impl Folder {
 impl Loader for Folder {
     fn load(&self, path: &str) -> std::result::Result<String, String> {
         let folder = fs::canonicalize(&self.path).map_err(|error| why(&error))?;
-        let file = fs::canonicalize(&folder.join(path)).map_err(|error| why(&error))?;
+        let file = fs::canonicalize(folder.join(path)).map_err(|error| why(&error))?;
         if !file.starts_with(&folder) {
             return Err("it is a link that leaves the script's folder".to_owned());
         }

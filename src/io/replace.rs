@@ -206,7 +206,7 @@ pub(super) fn beside(target: &Path) -> Result<(File, PathBuf)> {
 
 /// The same for a folder that may not be there.
 pub(super) fn beside_plain(target: &Path) -> io::Result<(File, PathBuf)> {
-    claimed(target, |path| File::create_new(path))
+    claimed(target, File::create_new)
 }
 
 /// A new folder beside `target`, and what locks it.
