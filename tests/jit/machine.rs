@@ -2,6 +2,7 @@
 //!
 //! Every path from the entry is followed, so that constants behind the code are not taken for instructions.
 
+use crate::scan::divisions;
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind};
 use itp::jit::Module;
 use std::collections::BTreeMap;
@@ -18,10 +19,8 @@ pub(crate) fn scan(module: &Module, kernel: usize) {
     assert!(wrong.is_none(), "{wrong:?} in\n{}", module.asm(kernel));
     // A division of integers traps for some divisors, and so does Cranelift's look at the divisor before it; all divisors
     // were made harmless, which `scan.rs` sees in the CLIF.
-    let divisions =
-        module.clif(kernel).lines().filter(|line| line.contains("= sdiv ") || line.contains("= udiv "));
-    let (divisions, traps) =
-        (divisions.count(), found.iter().filter(|instruction| is_trap(instruction)).count());
+    let divisions = divisions(module.clif(kernel));
+    let traps = found.iter().filter(|instruction| is_trap(instruction)).count();
     let divides =
         found.iter().filter(|found| matches!(found.mnemonic(), Mnemonic::Div | Mnemonic::Idiv)).count();
     let counts = (divisions, divides, traps);
@@ -33,6 +32,7 @@ fn is_trap(instruction: &Instruction) -> bool {
 }
 
 /// Whether an instruction traps whatever it is given, leaves the kernel other than by its return, or talks to the system.
+/// Stores past the cache trap where they are not aligned: `past.rs` tries every start.
 fn is_wrong(instruction: &Instruction) -> bool {
     let wrong = [
         Mnemonic::INVALID,
@@ -56,12 +56,7 @@ fn is_wrong(instruction: &Instruction) -> bool {
     // Rows are called through a register; any other call would be one of a library.
     let calls_out = instruction.mnemonic() == Mnemonic::Call && instruction.op0_kind() != OpKind::Register;
     let jumps_out = instruction.mnemonic() == Mnemonic::Jmp && instruction.op0_kind() != OpKind::NearBranch64;
-    // Moves that trap when an address is not a multiple of the vector.
-    let aligned = [Mnemonic::Vmovntdq, Mnemonic::Vmovntps, Mnemonic::Vmovntdqa, Mnemonic::Movntdq];
-    wrong.contains(&instruction.mnemonic())
-        || calls_out
-        || jumps_out
-        || aligned.contains(&instruction.mnemonic())
+    wrong.contains(&instruction.mnemonic()) || calls_out || jumps_out
 }
 
 /// The instructions of a function that can be reached, by where they are.

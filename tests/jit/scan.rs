@@ -33,6 +33,13 @@ pub(crate) fn scan(clif: &str) {
     }
 }
 
+/// How many divisions of integers there are.
+pub(crate) fn divisions(clif: &str) -> usize {
+    let lines = clif.lines().map(|line| line.split(';').next().unwrap_or_default().trim());
+    let opcodes = lines.filter_map(|line| instruction(line)?.1.split([' ', '.']).next());
+    opcodes.filter(|opcode| ["sdiv", "udiv"].contains(opcode)).count()
+}
+
 /// The result, if any, and the instruction of a line that holds one.
 fn instruction(line: &str) -> Option<(&str, &str)> {
     let head = ["function", "block", "sig", "gv", "fn", "const", "region", "}", "ss"];
