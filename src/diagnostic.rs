@@ -160,7 +160,12 @@ pub struct Diagnostics {
     list: Vec<Diagnostic>,
     /// Code, place and message of each.
     known: HashSet<(Code, Option<Span>, String)>,
+    /// Whether there was an error, also one that is not kept.
+    failed: bool,
 }
+
+/// Diagnostics that are kept; a text can have a million mistakes.
+const MOST_KEPT: usize = 10_000;
 
 /// Diagnostics that are worth a search for what was meant: nobody reads more.
 const MANY: usize = 100;
@@ -169,7 +174,11 @@ impl Diagnostics {
     /// Takes one in; the same mistake at the same place is kept once, however many calls lead there.
     pub fn push(&mut self, diagnostic: Diagnostic) {
         let place = diagnostic.primary().map(|label| label.span);
-        if self.known.insert((diagnostic.code, place, diagnostic.message.clone())) {
+        let error = diagnostic.code.severity() == Severity::Error;
+        // However many warnings there are, the first error is kept.
+        let room = self.list.len() < MOST_KEPT || error && !self.failed;
+        self.failed |= error;
+        if room && self.known.insert((diagnostic.code, place, diagnostic.message.clone())) {
             self.list.push(diagnostic);
         }
     }
@@ -186,7 +195,7 @@ impl Diagnostics {
 
     /// True when one of them is an error.
     pub fn has_errors(&self) -> bool {
-        self.list.iter().any(|d| d.code.severity() == Severity::Error)
+        self.failed
     }
 
     /// How many there are.

@@ -8,6 +8,7 @@ use super::names::{Free, undeclared};
 use super::scalar::Scalar;
 use super::{InputSource, NamedView, Param, Tensor, TensorKind};
 use crate::diagnostic::{Code, Diagnostic, Result, closest, counted, quoted};
+use crate::index::domain::MAX_RANK;
 use crate::index::{Dim, Domain, INF, Interval};
 use crate::source::Span;
 use crate::syntax::ast::{
@@ -41,6 +42,9 @@ pub(super) fn items(checker: &Checker<'_>) -> Vec<(Symbol, Arc<Module>)> {
     all.collect()
 }
 
+/// Tensors, inputs and variables of a program: each is planned and may become code of its own.
+const MAX_TENSORS: usize = 5_000;
+
 /// Declares every tensor, input and variable.
 pub(super) fn tensors(checker: &mut Checker<'_>) {
     for (symbol, module) in items(checker) {
@@ -61,12 +65,22 @@ pub(super) fn tensors(checker: &mut Checker<'_>) {
             }
             _ => continue,
         };
+        if checker.tensors.len() >= MAX_TENSORS {
+            checker.diagnostics.push(too_many(item));
+            return;
+        }
         let declared = header.and_then(|header| declare(checker, symbol, header, item));
         if let Err(diagnostic) = &declared {
             checker.diagnostics.push((**diagnostic).clone());
         }
         checker.tensor_ids.insert(symbol, declared);
     }
+}
+
+fn too_many(item: &ast::Item) -> Diagnostic {
+    Diagnostic::new(Code::E0902, format!("the program has more than {MAX_TENSORS} tensors"))
+        .at(item.span, "the first one too many")
+        .help("use a dimension more, or a reduction, instead of a tensor for each part")
 }
 
 type Header<'a> = (&'a Ident, &'a ast::TensorType, Option<&'a List>, TensorKind);
@@ -136,6 +150,16 @@ fn input(from: Option<&InputFrom>, sparse: Option<&str>) -> Result<TensorKind> {
 }
 
 fn domain(checker: &mut Checker<'_>, module: ModuleId, name: &Ident, ty: &ast::TensorType) -> Result<Domain> {
+    let not_a_domain = |why: &str| {
+        let message = format!("the dimensions of `{}`: {why}", name.name);
+        Diagnostic::new(Code::E0302, message)
+            .at(ty.span, counted(ty.dims.len(), "dimension"))
+            .help("use at most 32")
+    };
+    if ty.dims.len() > MAX_RANK {
+        let count = ty.dims.len();
+        return not_a_domain(&format!("{count} dimensions, but at most {MAX_RANK} are possible")).err();
+    }
     let mut dims: Vec<Dim> = Vec::new();
     for dim in &ty.dims {
         let label = if &*dim.label.name == "_" { "" } else { &*dim.label.name };
@@ -153,14 +177,7 @@ fn domain(checker: &mut Checker<'_>, module: ModuleId, name: &Ident, ty: &ast::T
         }
         dims.push(extent(checker, module, dim)?.labelled(label));
     }
-    Domain::new(dims).map_err(|error| {
-        let message = format!("the dimensions of `{}`: {}", name.name, error.message);
-        Box::new(
-            Diagnostic::new(Code::E0302, message)
-                .at(ty.span, counted(ty.dims.len(), "dimension"))
-                .help("use at most 32"),
-        )
-    })
+    Domain::new(dims).map_err(|error| Box::new(not_a_domain(&error.message)))
 }
 
 fn extent(checker: &mut Checker<'_>, module: ModuleId, dim: &ast::Dim) -> Result<Dim> {

@@ -76,6 +76,8 @@ struct Loading<'a> {
     /// `std:noise` or a normalised path.
     keys: Vec<String>,
     queue: Vec<SourceId>,
+    /// Bytes that further files may have together.
+    room: usize,
 }
 
 impl Modules {
@@ -88,7 +90,8 @@ impl Modules {
     ) -> Modules {
         let name = &sources.get(root).name;
         let key = name.rsplit_once(['/', '\\']).map_or(&**name, |(_, file)| file).to_owned();
-        let mut loading = Loading { sources, loader, diagnostics, keys: vec![key], queue: vec![root] };
+        let (keys, queue, room) = (vec![key], vec![root], MAX_SOURCE_BYTES);
+        let mut loading = Loading { sources, loader, diagnostics, keys, queue, room };
         let mut list: Vec<Arc<Module>> = Vec::new();
         while let Some(source) = loading.queue.get(list.len()).copied() {
             let module = loading.module(ModuleId(list.len() as u32), source);
@@ -106,8 +109,14 @@ impl Modules {
     ) -> ModuleId {
         let text = standard(name).unwrap_or_default();
         let source = sources.add(format!("std/{name}.itp"), text);
-        let mut loading =
-            Loading { sources, loader: &NoFiles, diagnostics, keys: vec![String::new()], queue: Vec::new() };
+        let mut loading = Loading {
+            sources,
+            loader: &NoFiles,
+            diagnostics,
+            keys: vec![String::new()],
+            queue: Vec::new(),
+            room: 0,
+        };
         let ast = syntax::parse(loading.sources, source, loading.diagnostics);
         let id = ModuleId(self.list.len() as u32);
         let names = loading.declare(id, &ast);
@@ -194,6 +203,7 @@ impl Loading<'_> {
         let (key, name, text) = self.diagnostics.take(found)?;
         let known = self.keys.iter().position(|known| *known == key);
         let index = known.unwrap_or_else(|| {
+            self.room = self.room.saturating_sub(text.len());
             self.queue.push(self.sources.add(name, text));
             self.keys.push(key);
             self.keys.len() - 1
@@ -216,8 +226,10 @@ impl Loading<'_> {
             return Ok((key, String::new(), "".into()));
         }
         let text = self.loader.load(&key).and_then(|text| {
-            let fits = text.len() <= MAX_SOURCE_BYTES;
-            fits.then_some(text).ok_or_else(|| "it is larger than 16 MiB".into())
+            let larger =
+                if text.len() > MAX_SOURCE_BYTES { "it is" } else { "the files before it and it are" };
+            let fits = text.len() <= self.room;
+            fits.then_some(text).ok_or_else(|| format!("{larger} larger than 16 MiB"))
         });
         match text {
             Ok(text) => Ok((key.clone(), key, text.into())),

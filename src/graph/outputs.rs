@@ -10,6 +10,8 @@ use crate::diagnostic::{Code, Diagnostic, Result, closest, counted, quoted};
 use crate::index::Interval;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, InputFrom, Item, ItemKind, OutputOption, StrLit};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 /// One file that `itp run` writes.
@@ -90,7 +92,7 @@ impl FileKind {
 
 /// Every output of the script; those of files it uses are theirs alone.
 pub(super) fn outputs(checker: &mut Checker<'_>) -> Vec<Output> {
-    let mut outputs: Vec<Output> = Vec::new();
+    let (mut outputs, mut known) = (Vec::new(), BTreeMap::new());
     for (symbol, module) in items(checker) {
         let item = &module.ast.items[symbol.item as usize];
         let ItemKind::Output { path, value, options } = &item.kind else { continue };
@@ -100,9 +102,12 @@ pub(super) fn outputs(checker: &mut Checker<'_>) -> Vec<Output> {
             checker.diagnostics.push(not_written(path));
             continue;
         }
-        match outputs.iter().find(|known| known.path == output.path) {
-            Some(first) => checker.diagnostics.push(written_twice(path, first.span)),
-            None => outputs.push(output),
+        match known.entry(output.path.clone()) {
+            Entry::Occupied(first) => checker.diagnostics.push(written_twice(path, *first.get())),
+            Entry::Vacant(fresh) => {
+                fresh.insert(output.span);
+                outputs.push(output);
+            }
         }
     }
     outputs

@@ -88,21 +88,33 @@ pub(super) fn run(folder: &Folder, words: &[&str]) -> Ended {
         })
     };
     let (out, err) = (text(Box::new(out)), text(Box::new(err)));
-    let (status, used) = ended(child.id() as i32);
+    let (status, used, bytes) = ended(child.id() as i32);
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
     Ended {
         code: status.code(),
         stdout: out.join().expect("it is read"),
         stderr: err.join().expect("it is read"),
         seconds: seconds(used.ru_utime) + seconds(used.ru_stime),
-        bytes: used.ru_maxrss as u64 * 1024,
+        bytes,
     }
 }
 
-/// Waits for a process, and ends it when it hangs.
-fn ended(process: i32) -> (ExitStatus, libc::rusage) {
-    let start = Instant::now();
+/// Bytes of a process that were in memory at the most, as long as it runs. (What `wait4` says counts the memory of this
+/// process, too, of which the other is a copy for a moment.)
+fn most_bytes(process: i32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+/// Waits for a process, and ends it when it hangs; how it ended, the time it took, and the memory.
+fn ended(process: i32) -> (ExitStatus, libc::rusage, u64) {
+    let (start, own, mut most) = (Instant::now(), most_bytes(std::process::id() as i32), 0);
     loop {
+        // Before it is the other program, it has the memory of this one.
+        if let Some(bytes) = most_bytes(process).filter(|bytes| Some(*bytes) != own) {
+            most = bytes;
+        }
         let (mut status, mut used) = (0, std::mem::MaybeUninit::<libc::rusage>::zeroed());
         // SAFETY: both places live through the call, which fills them; zeroes are a valid `rusage`.
         let (found, used) = unsafe {
@@ -111,7 +123,7 @@ fn ended(process: i32) -> (ExitStatus, libc::rusage) {
         };
         assert!(found >= 0, "the process is a child of this one");
         if found == process {
-            return (ExitStatus::from_raw(status), used);
+            return (ExitStatus::from_raw(status), used, most);
         }
         if start.elapsed() > HANGS {
             // SAFETY: the process has not been waited for, so the number is still its own.

@@ -1,0 +1,214 @@
+//! What is fuzzed: one function of bytes per way in, each of which asserts what holds for every input.
+
+use itp::compile::{Options, compile};
+use itp::diagnostic::{Diagnostics, Style, render, to_json};
+use itp::graph::modules::NoFiles;
+use itp::graph::{TensorKind, types::Element};
+use itp::index::Interval;
+use itp::io::{Expect, describe, read, read_sparse};
+use itp::run::Kind as EngineKind;
+use itp::source::Sources;
+use itp::syntax::{format, parse, same};
+use itp::{Engine, engine};
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// What the inputs of a target are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Script,
+    Slice,
+    Npy,
+    Png,
+    Tiff,
+    Npz,
+    Request,
+}
+
+/// A way in.
+pub(crate) struct Target {
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    pub(crate) run: fn(&[u8]),
+}
+
+/// All ways in; one for each loader.
+pub(crate) const ALL: &[Target] = &[
+    Target { name: "parse", kind: Kind::Script, run: parses },
+    Target { name: "format", kind: Kind::Script, run: formats },
+    Target { name: "compile", kind: Kind::Script, run: compiles },
+    Target { name: "engines", kind: Kind::Script, run: engines_agree },
+    Target { name: "slice", kind: Kind::Slice, run: slices },
+    Target { name: "npy", kind: Kind::Npy, run: |bytes| loads(bytes, "npy") },
+    Target { name: "png", kind: Kind::Png, run: |bytes| loads(bytes, "png") },
+    Target { name: "tiff", kind: Kind::Tiff, run: |bytes| loads(bytes, "tif") },
+    Target { name: "npz", kind: Kind::Npz, run: loads_sparse },
+    #[cfg(feature = "serve")]
+    Target { name: "request", kind: Kind::Request, run: requests::answered },
+];
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Every diagnostic can be shown, wherever it points to.
+fn shown(diagnostics: Diagnostics, sources: &Sources) {
+    for diagnostic in diagnostics.into_sorted().iter().take(20) {
+        assert!(!render(diagnostic, sources, Style::Plain).is_empty());
+        assert!(to_json(diagnostic, sources).starts_with('{'));
+    }
+}
+
+fn parses(bytes: &[u8]) {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let id = sources.add("fuzz.itp", text(bytes).as_str());
+    parse(&sources, id, &mut diagnostics);
+    shown(diagnostics, &sources);
+}
+
+/// What is formatted is the same tree, and is formatted already.
+fn formats(bytes: &[u8]) {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let id = sources.add("fuzz.itp", text(bytes).as_str());
+    let Some(once) = format(&sources, id, &mut diagnostics) else { return };
+    let again = sources.add("once.itp", once.as_str());
+    let mut errors = Diagnostics::default();
+    assert_eq!(format(&sources, again, &mut errors).as_deref(), Some(once.as_str()));
+    let trees = [id, again].map(|id| parse(&sources, id, &mut Diagnostics::default()));
+    assert!(same(&trees[0], &trees[1]), "{once}");
+}
+
+fn compiles(bytes: &[u8]) {
+    let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
+    let id = sources.add("fuzz.itp", text(bytes).as_str());
+    let program = compile(&mut sources, id, &NoFiles, &Options::default(), &mut diagnostics);
+    assert_eq!(program.is_none(), diagnostics.has_errors());
+    shown(diagnostics, &sources);
+}
+
+/// What a corner of a tensor holds; none where that is refused, or takes too long.
+fn corner(engine: &Engine, slice: &str) -> Option<Vec<u8>> {
+    let cancel = engine::Cancel::default();
+    let prepared = engine.prepare(slice).ok()?.stopped_by(&cancel);
+    let (done, waits) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            if waits.recv_timeout(Duration::from_millis(300))
+                == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
+            {
+                cancel.cancel();
+            }
+        });
+        let read = prepared.read_array().ok().map(|(array, _)| array.data);
+        drop(done);
+        read
+    })
+}
+
+/// Both engines give the same bits for the corner of every tensor that needs no data.
+fn engines_agree(bytes: &[u8]) {
+    let script = text(bytes);
+    let built = |kind| Engine::builder().kind(kind).threads(1).memory(32 << 20).compile(&script).ok();
+    let (Some(fast), Some(slow)) = (built(EngineKind::Jit), built(EngineKind::Interp)) else { return };
+    let tensors = &fast.program().graph.tensors;
+    for tensor in tensors.iter().filter(|tensor| !matches!(tensor.kind, TensorKind::Input(_))).take(4) {
+        let ranges = tensor.domain.dims().iter().map(|dim| dim.interval);
+        let part = |range: Interval| {
+            let lo = range.lower().unwrap_or_else(|| range.upper().map_or(-1, |end| end - 2));
+            format!("{lo}:{}", range.upper().map_or(lo + 2, |end| end.min(lo + 2)))
+        };
+        let slice = format!("{}[{}]", tensor.name, ranges.map(part).collect::<Vec<_>>().join(", "));
+        if let (Some(fast), Some(slow)) = (corner(&fast, &slice), corner(&slow, &slice)) {
+            assert_eq!(fast, slow, "{slice} of\n{script}");
+        }
+    }
+}
+
+fn slices(bytes: &[u8]) {
+    static ENGINE: LazyLock<Engine> = LazyLock::new(|| {
+        let script = "param n = 4
+            tensor a: f32[y: inf, x: inf] = x + y  tensor b: i64[y: 8, x: 8] = x * y
+            view v = b.flip([x])  view w = a[3, :].implicit([x])";
+        Engine::builder().memory(1 << 20).compile(script).unwrap()
+    });
+    let Ok(prepared) = ENGINE.prepare(&text(bytes)) else { return };
+    let elements: i64 = prepared.shape().iter().product();
+    let (array, _) = prepared.read_array().unwrap();
+    assert_eq!(array.elements() as i64, elements);
+}
+
+/// A file with these bytes, which are overwritten by the next.
+fn file(bytes: &[u8], ending: &str) -> PathBuf {
+    let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{thread}.{ending}"));
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// What a file says that it is, it is, or an error.
+fn loads(bytes: &[u8], ending: &str) {
+    let path = file(bytes, ending);
+    let Ok((element, shape)) = describe(&path) else { return };
+    let count = shape.iter().try_fold(element.bytes() as i64, |count, size| count.checked_mul(*size));
+    if let Ok(array) = read(&path, &Expect { element, shape: &shape }) {
+        assert_eq!(Some(array.data.len() as i64), count);
+    }
+}
+
+fn loads_sparse(bytes: &[u8]) {
+    let path = file(bytes, "npz");
+    if let Ok(found) = read_sparse(&path, &Expect { element: Element::I64, shape: &[8, 8] }) {
+        assert_eq!(found.values.len(), found.at.len() * 8);
+        assert!(found.at.iter().all(|at| *at < 64));
+    }
+}
+
+#[cfg(feature = "serve")]
+mod requests {
+    //! A server of our own on this machine, and what it answers to bytes that are almost a request.
+
+    use itp::serve::{Options, serve};
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, SocketAddr, TcpStream};
+    use std::path::PathBuf;
+    use std::sync::{Arc, LazyLock, mpsc};
+    use std::time::Duration;
+
+    static ADDRESS: LazyLock<SocketAddr> = LazyLock::new(|| {
+        let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("fuzz-served.itp");
+        std::fs::write(&file, "param n = 4\ntensor a: f32[y: inf, x: inf] = n * x + y\n").unwrap();
+        let (ready, told) = mpsc::channel();
+        let options = Options {
+            file,
+            port: 0,
+            settings: Vec::new(),
+            bindings: Vec::new(),
+            threads: 1,
+            memory: 16 << 20,
+            queue: 64,
+            draw: |_| String::new(),
+        };
+        std::thread::spawn(move || serve(options, Arc::default(), |address| ready.send(address).unwrap()));
+        told.recv().unwrap()
+    });
+
+    /// The answer is 200, 304, 4xx or 503, or there is none to what is no request.
+    pub(crate) fn answered(bytes: &[u8]) {
+        let port = ADDRESS.port().to_string();
+        let request = String::from_utf8_lossy(bytes).replace("PORT", &port);
+        // `/news` waits for something to happen.
+        if request.contains("/news") {
+            return;
+        }
+        let mut stream = TcpStream::connect(*ADDRESS).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let _ = stream.write_all(request.as_bytes());
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let status = answer.get(9..12).map(|digits| String::from_utf8_lossy(digits).into_owned());
+        let fine = |status: &str| ["200", "304", "503"].contains(&status) || status.starts_with('4');
+        assert!(status.as_deref().is_none_or(fine), "{status:?} for {request:?}");
+    }
+}
