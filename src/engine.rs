@@ -45,6 +45,7 @@ pub use element::{Elem, F16};
 pub use error::{Error, Result};
 pub use prepared::{Cancel, Prepared, Sketch};
 pub use shared::Shared;
+pub use streams::Streamed;
 
 use crate::compile::Program;
 use crate::diagnostic::Diagnostic;

@@ -4,10 +4,11 @@ use super::Outcome;
 use super::args::RunArgs;
 use super::files;
 use super::numbers;
-use super::report::Report;
+use super::report::{Report, plural};
 use super::session::{self, Session};
 use super::table::table;
-use crate::engine::{Prepared, Result as Ran};
+use crate::diagnostic::quoted;
+use crate::engine::{Prepared, Result as Ran, Streamed};
 use crate::graph::{FileKind, OutputOptions};
 use crate::run::stats::Stats;
 use serde_json::json;
@@ -34,9 +35,29 @@ fn done(args: &RunArgs, report: &mut Report) -> Result<Outcome, Outcome> {
 
 /// Writes the outputs of a script with streams, as long as frames come.
 fn write_streamed(session: &Session, stats: &mut Stats, report: &mut Report) -> Result<(), Outcome> {
-    let streamed = session.engine.save_streamed(&mut |text| report.say(text));
+    let streamed = session.engine.save_streamed(&mut |news| report.say(&told(&session.name, news)));
     stats.add(&streamed.map_err(|error| session::failed(&session.name, error, report))?);
     Ok(())
+}
+
+/// What is said about a stream.
+fn told(script: &str, news: Streamed<'_>) -> String {
+    match news {
+        Streamed::Begins { peak, rows } => {
+            format!(
+                "{script}: {} at a time, peak {}",
+                plural(rows.max(0) as usize, "row"),
+                numbers::bytes(peak)
+            )
+        }
+        Streamed::LeftOver { input, leftover, frame } => {
+            format!(
+                "{script}: {} ended with {leftover} of {frame} bytes of one more frame, which are left out",
+                quoted(input)
+            )
+        }
+        Streamed::Written { path, rows } => format!("{path}: {}", plural(rows.max(0) as usize, "row")),
+    }
 }
 
 /// Everything is planned before anything runs, so that what is missing is told at once.

@@ -202,8 +202,13 @@ impl<'e> Growing<'e> {
         Some(self.needed.as_ref()?.get(&stream)?.first())
     }
 
-    /// Completes the file; what became of it.
-    pub(super) fn finish(self, engine: &Engine) -> Result<String> {
+    /// Where it is written.
+    pub(super) fn path(&self) -> &'e str {
+        &self.output.path
+    }
+
+    /// Completes the file; how many rows it has.
+    pub(super) fn finish(self, engine: &Engine) -> Result<i64> {
         let first = self.output.view.domain().dims().first().map_or(0, |dim| dim.interval.first());
         let rows = self.next - first;
         let finished = match self.file {
@@ -212,7 +217,7 @@ impl<'e> Growing<'e> {
             File::Rows(npy) => npy.close().map(|_| ()),
         };
         finished.map_err(|error| engine.error(unwritten(error)))?;
-        Ok(format!("{}: {rows} rows of {}", self.output.path, self.output.view.element))
+        Ok(rows)
     }
 }
 

@@ -43,8 +43,38 @@ struct State {
     frames: VecDeque<Vec<u8>>,
     first: i64,
     ended: bool,
+    /// Bytes of one more frame that came before the end.
+    leftover: usize,
     /// Frames from the lowest to the highest that were asked for, and whether the last did not come any more.
     asked: Asked,
+}
+
+/// What is told while outputs follow a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streamed<'s> {
+    /// Nothing is read yet.
+    Begins {
+        /// Bytes that all outputs take at their peak, with the frames they need.
+        peak: u64,
+        /// Rows that are computed at a time, at the most.
+        rows: i64,
+    },
+    /// A stream ended within a frame, which is left out.
+    LeftOver {
+        /// The input.
+        input: &'s str,
+        /// Bytes of the frame that came.
+        leftover: usize,
+        /// Bytes of a whole one.
+        frame: usize,
+    },
+    /// An output is complete.
+    Written {
+        /// Its file.
+        path: &'s str,
+        /// Its length along the first dimension.
+        rows: i64,
+    },
 }
 
 /// What was asked of a stream since somebody looked.
@@ -74,7 +104,14 @@ impl StreamInput {
                 .help("write the first dimension as `0..inf`, and give the others both ends")
                 .err();
         };
-        let state = State { reader, frames: VecDeque::new(), first, ended: false, asked: Asked::default() };
+        let state = State {
+            reader,
+            frames: VecDeque::new(),
+            first,
+            ended: false,
+            leftover: 0,
+            asked: Asked::default(),
+        };
         Ok(StreamInput { tensor: tensor.clone(), frame: frame.max(1), state: Mutex::new(state) })
     }
 
@@ -126,8 +163,8 @@ impl StreamInput {
             }
             frame.resize(self.frame, 0);
             match read_whole(&mut *state.reader, &mut frame) {
-                Ok(true) => state.frames.push_back(frame),
-                Ok(false) => state.ended = true,
+                Ok(size) if size == self.frame => state.frames.push_back(frame),
+                Ok(size) => (state.ended, state.leftover) = (true, size),
                 Err(error) => return Err(self.broken(&error)),
             }
         }
@@ -139,13 +176,18 @@ impl StreamInput {
     }
 }
 
-/// Fills a frame; not at the end of the stream, where the beginning of one more is left out.
-fn read_whole(reader: &mut dyn Read, frame: &mut [u8]) -> std::io::Result<bool> {
-    match reader.read_exact(frame) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(false),
-        Err(error) => Err(error),
+/// Fills a frame as far as bytes come; how far that was.
+fn read_whole(reader: &mut dyn Read, frame: &mut [u8]) -> std::io::Result<usize> {
+    let mut done = 0;
+    while done < frame.len() {
+        match reader.read(&mut frame[done..]) {
+            Ok(0) => break,
+            Ok(size) => done += size,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(done)
 }
 
 impl BoxSource for StreamInput {
@@ -207,9 +249,9 @@ impl Engine {
         streams.map(|tensor| tensor.name.clone()).collect()
     }
 
-    /// Writes every output of a script with streams, until they end; `told` hears what each takes before the first byte is
-    /// read, and how long it became.
-    pub fn save_streamed(&self, told: &mut dyn FnMut(&str)) -> Result<Stats> {
+    /// Writes every output of a script with streams, until they end; `told` hears what that takes before the first byte is
+    /// read, and what became of it.
+    pub fn save_streamed(&self, told: &mut dyn FnMut(Streamed<'_>)) -> Result<Stats> {
         let mut growing = Vec::new();
         for output in &self.program.graph.outputs {
             self.follows_a_stream(output)?;
@@ -218,7 +260,7 @@ impl Engine {
         let peak: u64 = growing.iter().map(Growing::peak).fold(0, u64::saturating_add);
         self.fits(peak)?;
         let rows = growing.iter().map(Growing::block).max().unwrap_or(0);
-        told(&format!("peak {peak} bytes for {rows} rows at a time"));
+        told(Streamed::Begins { peak, rows });
         let mut stats = Stats { engine: self.backend.name(), ..Stats::default() };
         while let Some(output) =
             growing.iter_mut().filter(|output| !output.has_ended()).min_by_key(|output| output.reached())
@@ -226,8 +268,16 @@ impl Engine {
             self.advance(output, &mut stats)?;
             self.forget_frames(&growing);
         }
+        for stream in self.streams.values() {
+            let (leftover, frame) = (stream.lock().leftover, stream.frame);
+            if leftover > 0 {
+                told(Streamed::LeftOver { input: &stream.tensor.name, leftover, frame });
+            }
+        }
         for output in growing {
-            told(&output.finish(self)?);
+            let path = output.path();
+            let rows = output.finish(self)?;
+            told(Streamed::Written { path, rows });
         }
         Ok(stats)
     }

@@ -63,8 +63,10 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         shape = whole_steps(region, recurrence, tensor.element.bytes());
     }
     let asked = target == request.target;
-    let origin =
-        (0..rank).map(|dim| if asked || shape[dim] > 1 << 40 { region[dim].first() } else { 0 }).collect();
+    // What fits into one tile is one, wherever it starts.
+    let one = |dim: usize| region[dim].len().is_some_and(|len| len <= shape[dim]);
+    let starts = |dim: usize| if asked || one(dim) { region[dim].first() } else { 0 };
+    let origin = (0..rank).map(starts).collect();
     for (size, range) in shape.iter_mut().zip(region) {
         *size = (*size).min(range.len().unwrap_or(1).max(1) + if asked { 0 } else { i64::MAX / 8 });
     }

@@ -139,4 +139,11 @@ mod tests {
         check(&[2, (1 << 26) + 1], 1, &[&[1, 1 << 26], &[1, 1], &[1, 1 << 26], &[1, 1]]);
         check(&[2, 3, 1 << 23], 4, &[&[1, 2, 1 << 23], &[1, 1, 1 << 23], &[1, 2, 1 << 23], &[1, 1, 1 << 23]]);
     }
+
+    #[test]
+    fn runs_are_whole_tiles_where_they_are_long_enough() {
+        let region: Region = [1000, 1 << 16].map(|size| Interval::trusted(0, size - 1)).to_vec();
+        let run = |tile: &[i64]| Cutting::new(&region, 1, 40 << 16).along(tile).first()[0].len();
+        assert_eq!([run(&[16, 16]), run(&[40, 1]), run(&[64, 64])], [Some(32), Some(40), Some(40)]);
+    }
 }

@@ -308,8 +308,9 @@ output \"wide.npy\" = wide[1:, :, :]
     let folder = Folder::with("rates.itp", script);
     let bytes: Vec<u8> = (0..100u8).flat_map(|frame| [frame; 64]).collect();
     folder
-        .itp_fed(&["run", "rates.itp"], &bytes)
+        .itp_fed(&["run", "rates.itp"], [&bytes[..], &[1; 63]].concat())
         .ends(0)
+        .tells("rates.itp: `cam` ended with 63 of 64 bytes of one more frame, which are left out")
         .tells("small.npy: 50 rows")
         .tells("wide.npy: 100 rows");
     let small = fs::read(folder.path("small.npy")).unwrap();

@@ -11,7 +11,7 @@ use itp::io::{Array, store_scalar};
 use itp::run::Kind;
 
 /// Scripts of a plain run.
-const CASES: u64 = 400;
+const CASES: u64 = 150;
 
 /// Results that read `a`, `b`, `m`, `n` (matrices) and `v` (a row); T is the type, F the fill, K the range of x.
 const BODIES: [&str; 30] = [

@@ -38,7 +38,6 @@ fn runs(element: Element, period: i64) -> Vec<(Vec<i64>, Vec<Vec<u8>>)> {
 fn quotients_and_remainders() {
     for element in Element::ALL {
         for (period, rows) in [(2, 1), (3, 1), (4, 1), (2, 2), (3, 2)] {
-            println!("{element} {period} {rows}");
             let runs = runs(element, period);
             let runs: Vec<(&[i64], &[Vec<u8>])> =
                 runs.iter().map(|(args, buffers)| (&args[..], &buffers[..])).collect();

@@ -57,7 +57,8 @@ fn order_row(kernel: &Kernel, ramps: &[bool], statements: &mut Vec<Statement>) {
 /// A row under way.
 struct Row<'r> {
     statements: &'r [Statement],
-    ramps: &'r [bool],
+    /// Which values are offsets: ramps that are made of nothing but ramps.
+    offsets: BTreeSet<ValueId>,
     /// The values of the row that each statement uses, each once.
     uses: Vec<Vec<ValueId>>,
     /// Where each value of the row is computed.
@@ -74,7 +75,7 @@ struct Row<'r> {
 }
 
 impl<'r> Row<'r> {
-    fn new(kernel: &Kernel, ramps: &'r [bool], statements: &'r [Statement]) -> Self {
+    fn new(kernel: &Kernel, ramps: &[bool], statements: &'r [Statement]) -> Self {
         let places: BTreeMap<ValueId, usize> = statements.iter().enumerate().filter_map(placed).collect();
         let uses: Vec<Vec<ValueId>> =
             statements.iter().map(|statement| used(kernel, statement, &places)).collect();
@@ -86,16 +87,25 @@ impl<'r> Row<'r> {
                 *left += 1;
             }
         }
-        let count = |uses: &Vec<ValueId>| uses.iter().filter(|id| !ramps[id.index()]).count();
+        let mut offsets = BTreeSet::new();
+        for (statement, uses) in statements.iter().zip(&uses) {
+            if let Statement::Let(id) = statement
+                && ramps[id.index()]
+                && uses.iter().all(|used| offsets.contains(used))
+            {
+                offsets.insert(*id);
+            }
+        }
+        let count = |uses: &Vec<ValueId>| uses.iter().filter(|id| !offsets.contains(id)).count();
         let missing: Vec<usize> = uses.iter().map(count).collect();
         let is_start = |at: &usize| match statements[*at] {
-            Statement::Let(id) => missing[*at] == 0 && !ramps[id.index()],
+            Statement::Let(id) => missing[*at] == 0 && !offsets.contains(&id),
             _ => missing[*at] == 0,
         };
         let starts = (0..statements.len()).filter(is_start).collect();
         let done = vec![false; statements.len()];
         let (ready, order) = (BTreeSet::new(), Vec::with_capacity(statements.len()));
-        Row { statements, ramps, uses, places, users, missing, ready, starts, done, order }
+        Row { statements, offsets, uses, places, users, missing, ready, starts, done, order }
     }
 
     fn order(mut self) -> Vec<usize> {
@@ -119,7 +129,7 @@ impl<'r> Row<'r> {
     /// Whether a statement uses up at least as many values as it makes.
     fn relieves(&self, at: usize) -> bool {
         let makes = usize::from(matches!(self.statements[at], Statement::Let(_)));
-        let is_last = |id: &&ValueId| !self.ramps[id.index()] && self.users[*id].1 == 1;
+        let is_last = |id: &&ValueId| !self.offsets.contains(id) && self.users[*id].1 == 1;
         self.uses[at].iter().filter(is_last).count() >= makes
     }
 

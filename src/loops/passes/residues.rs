@@ -244,20 +244,21 @@ mod tests {
     #[test]
     fn halves() {
         let body = "    v5: i64 = shr v4 v2\n    v6: f32 = load b0 v5\n    store b1 v4 v6\n";
-        let after = "v18: f32 = load b0 v15\nstore b1 v17 v18\nv19: i64 = add v17 v2\nstore b1 v19 v18";
-        check(body, &format!("v17: i64 = mul v15 v5\n{after}"));
+        let once = "v15: i64 = mul v14 v3\nv16: f32 = load b0 v14\nstore b1 v15 v16";
+        check(body, &format!("{once}\nv17: i64 = add v15 v2\nstore b1 v17 v16"));
     }
 
     #[test]
     fn clamped_rows_stay() {
         let body = "    v5: i64 = max v4 v3\n    v6: i64 = shr v4 v2\n    v7: i64 = add v5 v6\n    \
                     v8: f32 = load b0 v7\n    store b1 v4 v8\n";
-        check(body, "v4: i64 = max v3 v2\nv5: i64 = shr v3 v6");
+        let same = "v5: i64 = max v4 v3\nv6: i64 = shr v4 v2\nv7: i64 = add v5 v6";
+        check(body, &format!("{same}\nv8: f32 = load b0 v7\nstore b1 v4 v8"));
     }
 
     #[test]
     fn larger_divisors_stay() {
         let body = "    v5: i64 = shr v4 v3\n    v6: f32 = load b0 v5\n    store b1 v4 v6\n";
-        check(body, "v5: i64 = shr v4 v3");
+        check(body, "v4: i64 = shr v3 v2\nv5: f32 = load b0 v4\nstore b1 v3 v5");
     }
 }
