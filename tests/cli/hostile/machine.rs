@@ -77,7 +77,7 @@ fn command(folder: &Folder, words: &[&str]) -> Command {
 }
 
 /// Runs the binary in a folder.
-#[expect(clippy::zombie_processes, reason = "`ended` waits for it, and hears what it used")]
+#[expect(clippy::zombie_processes, reason = "`ended` waits for it, with what it used")]
 pub(super) fn run(folder: &Folder, words: &[&str]) -> Ended {
     let mut child = command(folder, words).spawn().expect("the binary runs");
     let (out, err) = (child.stdout.take().expect("a pipe"), child.stderr.take().expect("a pipe"));
