@@ -71,6 +71,11 @@ impl From<Outcome> for ExitCode {
 pub fn main() -> ExitCode {
     let cli = args::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
     worker::tell_panics_in_one_line();
+    worker::end_without_memory();
+    #[cfg(debug_assertions)]
+    if let Err(message) = worker::fail_on_demand() {
+        return worker::refuse(&message);
+    }
     worker::on_big_stack(move || perform(cli)).unwrap_or(Outcome::Failed).into()
 }
 

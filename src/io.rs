@@ -20,11 +20,13 @@
 //! - [`npy`], [`png`], [`tiff`] know their format in both directions, [`npz`] and [`csv`] are written only, raw files are
 //!   the elements and nothing else;
 //! - [`convert`] decides what pixels or numbers become of the elements, with [`colormap`] and [`spool`] where needed;
-//! - [`replace`] makes the new file take the place of the old one, [`writer`] puts all this in order.
+//! - [`replace`] makes the new file take the place of the old one, [`writer`] puts all this in order;
+//! - [`disk`] is the way to all files, so that tests can make any call fail.
 
 mod colormap;
 mod convert;
 mod csv;
+pub mod disk;
 mod elements;
 mod encode;
 mod error;
@@ -52,7 +54,7 @@ pub use error::IoError;
 pub use half::{from_f32 as half_bits, to_f32 as half_value};
 pub use npy::header_bytes as npy_header;
 pub use png::rgba_file;
-pub use replace::remove_temporary;
+pub use replace::{remove_temporary, write_whole};
 pub use scalars::{scalar_at, store_scalar};
 pub use sparse::{Coordinates, read_sparse};
 pub use writer::{Place, Writer, stored_element};

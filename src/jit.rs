@@ -340,6 +340,15 @@ impl Module {
         compiled.clif.get_or_init(|| compiled.function.display().to_string())
     }
 
+    /// The machine code of a kernel and of its wide rows, each from its entry on, constants last; compiles it once more.
+    pub fn machine_code(&self, kernel: usize) -> Vec<Vec<u8>> {
+        let compiled = &self.kernels[kernel];
+        let mut context = Context::for_function(compiled.function.clone());
+        let own = context.compile(&*self.isa, &mut ControlPlane::default());
+        let own = own.map(|code| code.code_buffer().to_vec()).ok();
+        own.into_iter().chain(compiled.rows.iter().cloned()).collect()
+    }
+
     /// The machine code of a kernel as text; compiles it once more.
     pub fn asm(&self, kernel: usize) -> String {
         let mut context = Context::for_function(self.kernels[kernel].function.clone());

@@ -18,6 +18,8 @@
 
 pub mod source;
 pub mod seeded;
+pub mod faults;
+pub mod sync;
 pub mod diagnostic;
 pub mod index;
 pub mod syntax;

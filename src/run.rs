@@ -11,7 +11,11 @@
 
 #[cfg(feature = "jit")]
 mod across;
+#[cfg(feature = "jit")]
+mod board;
 pub mod data;
+#[cfg(feature = "jit")]
+mod gate;
 pub mod inputs;
 pub mod job;
 pub mod kept;

@@ -17,6 +17,7 @@ pub mod flights;
 pub mod memory;
 
 use crate::access::footprint::Region;
+use crate::faults;
 use crate::graph::types::Element;
 use crate::index::Interval;
 use crate::index::walk::copy_box;
@@ -91,7 +92,7 @@ impl Tile {
     pub fn empty(region: Region, element: usize) -> Option<Tile> {
         let bytes = usize::try_from(volume(&region)).ok()?.checked_mul(element)?;
         let mut data = Vec::new();
-        data.try_reserve_exact(bytes).ok()?;
+        data.try_reserve_exact(bytes).ok().filter(|()| !faults::strikes(faults::Place::Memory))?;
         data.resize(bytes, 0);
         Some(Tile { region, held: Vec::new(), element, data })
     }
@@ -126,6 +127,15 @@ impl Tile {
     /// The boxes whose elements are there.
     pub fn held(&self) -> &[Region] {
         &self.held
+    }
+
+    /// Whether all elements of a box are there.
+    pub fn holds(&self, region: &Region) -> bool {
+        let mut left = vec![region.clone()];
+        for held in &self.held {
+            left = left.iter().flat_map(|region| without(region, held)).collect();
+        }
+        left.is_empty()
     }
 
     /// Bytes that it takes.

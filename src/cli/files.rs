@@ -5,9 +5,10 @@ use super::values::is_stdin;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::engine::files;
 pub(super) use crate::engine::files::{Folder, why};
-use std::fs::{self, File};
+use crate::io::disk::{self as fs, File};
+use crate::io::write_whole;
 use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The text of a script.
 pub(super) fn read_script(path: &Path) -> Result<String> {
@@ -61,29 +62,11 @@ fn unwritable(path: &Path, error: &io::Error) -> Diagnostic {
 
 /// Writes beside and renames, so that nobody ever sees half a file; devices and pipes are written to.
 fn replace(path: &Path, text: &str) -> io::Result<()> {
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let old = fs::metadata(&target).ok();
-    match &old {
-        Some(old) if old.is_dir() => return Err(ErrorKind::IsADirectory.into()),
-        Some(old) if !old.is_file() => return fs::write(&target, text),
-        Some(old) if old.permissions().readonly() => return Err(ErrorKind::PermissionDenied.into()),
-        Some(_) | None => {}
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&target) {
+        Ok(old) if old.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        Ok(old) if !old.is_file() => fs::write(&target, text.as_bytes()),
+        Ok(old) if old.permissions().readonly() => Err(ErrorKind::PermissionDenied.into()),
+        Ok(_) | Err(_) => write_whole(&target, text.as_bytes()),
     }
-    let beside = beside(&target)?;
-    let written = write_beside(&beside, text, old.as_ref()).and_then(|()| fs::rename(&beside, &target));
-    written.inspect_err(|_| _ = fs::remove_file(&beside))
-}
-
-fn beside(target: &Path) -> io::Result<PathBuf> {
-    let name = target.file_name().ok_or(ErrorKind::IsADirectory)?;
-    Ok(target.with_file_name(format!(".{}.{}.tmp", name.to_string_lossy(), std::process::id())))
-}
-
-fn write_beside(beside: &Path, text: &str, old: Option<&fs::Metadata>) -> io::Result<()> {
-    let mut file = File::create_new(beside)?;
-    file.write_all(text.as_bytes())?;
-    if let Some(old) = old {
-        file.set_permissions(old.permissions())?;
-    }
-    file.sync_all()
 }

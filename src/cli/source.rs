@@ -7,7 +7,7 @@ use super::files::{shown, why};
 use super::report::Report;
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::io::IoError;
-use std::fs::File;
+use crate::io::disk::File;
 use std::io::{self, ErrorKind, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;

@@ -11,9 +11,9 @@ use super::numbers;
 use super::report::{Report, plural};
 use crate::diagnostic::{Code, Diagnostic};
 use crate::io::IoError;
+use crate::io::disk as fs;
 use crate::io::store::{SeriesState, StoreFolder, is_sound, remove_empty, series_state};
 use clap::{Args, Subcommand};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -118,7 +118,7 @@ impl Way {
     /// Leaves nothing behind of a stream that has not begun.
     fn abandon(&self) {
         if let Out::Tiles(_) = self.sink {
-            let _ = std::fs::remove_dir_all(&self.path);
+            let _ = crate::io::disk::remove_dir_all(&self.path);
         }
     }
 }

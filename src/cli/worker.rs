@@ -5,8 +5,11 @@
 //! error: internal error, please report: index out of bounds … (src/graph/order.rs:42:7)
 //! ```
 
+use signal_hook::consts::SIGABRT;
 use std::io::Write;
 use std::panic::PanicHookInfo;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Address space, not memory: pages are used when they are touched. Walkers nest at most 256 brackets and 2000
 /// inlined functions deep, a few hundred bytes to a few kilobytes each.
@@ -17,11 +20,40 @@ pub(super) fn on_big_stack<T: Send + 'static>(job: impl FnOnce() -> T + Send + '
     let thread = std::thread::Builder::new().name("itp".to_owned()).stack_size(STACK_BYTES);
     match thread.spawn(job) {
         Ok(handle) => handle.join().ok(),
-        Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: cannot start a thread: {error}");
+        Err(_) => {
+            let room = STACK_BYTES >> 20;
+            let _ = writeln!(
+                std::io::stderr(),
+                "error[E1005]: no thread with a stack of {room} MiB can be started\n  = help: allow more address space \
+                 or more threads: `ulimit -v unlimited`, `ulimit -u unlimited`"
+            );
             None
         }
     }
+}
+
+/// From here on a process that gets no memory for something small ends with exit code 1, after one line that says so,
+/// instead of by a signal. What is large is asked for, and its failure is an error like any other.
+pub(super) fn end_without_memory() {
+    let always = Arc::new(AtomicBool::new(true));
+    let registered = signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always);
+    // Without it, the line is the same and the exit code another.
+    let _ = registered;
+}
+
+/// Arms the fault that the environment names, in debug builds only.
+#[cfg(debug_assertions)]
+pub(super) fn fail_on_demand() -> Result<(), String> {
+    let Some(text) = std::env::var_os("ITP_FAULT") else { return Ok(()) };
+    crate::faults::arm(Some(text.to_string_lossy().parse()?));
+    Ok(())
+}
+
+/// Says that the environment makes no sense.
+#[cfg(debug_assertions)]
+pub(super) fn refuse(message: &str) -> std::process::ExitCode {
+    let _ = writeln!(std::io::stderr(), "error: `ITP_FAULT`: {message}");
+    std::process::ExitCode::from(2)
 }
 
 /// From here on a panic of any thread is one line; with `RUST_BACKTRACE` the usual text follows.

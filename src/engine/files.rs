@@ -2,8 +2,8 @@
 
 use crate::diagnostic::{Code, Diagnostic, Result, closest, quoted};
 use crate::graph::modules::Loader;
+use crate::io::disk::{self as fs, File};
 use crate::source::MAX_SOURCE_BYTES;
-use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -115,8 +115,8 @@ impl Folder {
 
 impl Loader for Folder {
     fn load(&self, path: &str) -> std::result::Result<String, String> {
-        let folder = self.path.canonicalize().map_err(|error| why(&error))?;
-        let file = folder.join(path).canonicalize().map_err(|error| why(&error))?;
+        let folder = fs::canonicalize(&self.path).map_err(|error| why(&error))?;
+        let file = fs::canonicalize(folder.join(path)).map_err(|error| why(&error))?;
         if !file.starts_with(&folder) {
             return Err("it is a link that leaves the script's folder".to_owned());
         }

@@ -1,6 +1,6 @@
 //! What all kinds of output file have in common: elements in row-major order in, the bytes of one file out.
 
-use std::fs::File;
+use super::disk::File;
 use std::io::{self, BufWriter, Write};
 
 /// Where the bytes go; writes larger than its buffer pass straight through.

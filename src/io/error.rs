@@ -60,6 +60,14 @@ impl Fault {
         self.named(path, "written")
     }
 
+    /// As an error of the system, for those who know no other.
+    pub(super) fn into_io(self) -> io::Error {
+        match self {
+            Fault::System(error) => error,
+            Fault::Wrong { predicate, .. } => io::Error::other(predicate),
+        }
+    }
+
     fn named(self, path: &Path, done: &str) -> IoError {
         let name = shown(path);
         match self {

@@ -3,6 +3,7 @@
 //! Palettes, fewer than 8 bits and transparent colours are expanded, so that a grey image is (y, x) and any other
 //! (y, x, channels). The file's bytes go through a buffer of our own: no error of the disk can get lost in the crate.
 
+use super::disk::File;
 use super::elements::{size, swap_bytes};
 use super::encode::{Encode, Out};
 use super::error::{Fault, Result, fault};
@@ -13,7 +14,6 @@ use crate::graph::types::Element;
 use ::png::{
     BitDepth, ColorType, Decoder, DecodingError, Info, Limits, Reader, StreamWriter, Transformations,
 };
-use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 

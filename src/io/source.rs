@@ -1,8 +1,8 @@
 //! An open input file and its length: every read is checked against the length before memory is asked for.
 
+use super::disk::{self, File};
 use super::error::{Result, fault};
 use super::shape::room;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub(super) struct Source {
 impl Source {
     /// Opens a regular file; a pipe or a device could block or never end.
     pub(super) fn open(path: &Path) -> Result<Source> {
-        let kind = std::fs::metadata(path)?;
+        let kind = disk::metadata(path)?;
         if kind.is_dir() {
             return Err(fault("is a folder, not a file"));
         }

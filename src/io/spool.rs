@@ -1,11 +1,11 @@
 //! Elements that wait on the disk until the last one has come: for the range of all values, or to join planes.
 
+use super::disk::{self as fs, File};
 use super::elements::to_f64;
 use super::error::Result;
 use super::replace::{beside, forget};
 use super::shape::join_planes;
 use crate::graph::types::Element;
-use std::fs::{self, File};
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 

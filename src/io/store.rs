@@ -11,6 +11,7 @@
 //! tiles below 0; its attribute `itp.origin` says where. Files are written beside their place and renamed, so a tile is
 //! there whole or not at all whenever a process ends; what was changed by something else is found by its checksum.
 
+use super::disk as fs;
 use super::error::{Fault, IoError, fault};
 use super::ingest::write_file;
 use super::source::Source;
@@ -18,7 +19,6 @@ use super::zarr::{Compression, Layout, crc32c, layout_json};
 use crate::graph::types::Element;
 use crate::index::Interval;
 use serde_json::{Value, json};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;

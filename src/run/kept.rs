@@ -17,6 +17,7 @@ use super::stats::{Plan, Stats, Store, Windows};
 use crate::access::footprint::{Region, view_footprint};
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result};
+use crate::faults;
 use crate::graph::body::TensorId;
 use crate::graph::definition::{Definition, Outside, definitions};
 use crate::graph::uses::uses;
@@ -380,7 +381,10 @@ impl Planned for KeptRead {
 
 fn room(bytes: u64) -> Result<Vec<u8>> {
     let mut data = Vec::new();
-    match usize::try_from(bytes).ok().filter(|bytes| data.try_reserve_exact(*bytes).is_ok()) {
+    match usize::try_from(bytes)
+        .ok()
+        .filter(|bytes| data.try_reserve_exact(*bytes).is_ok() && !faults::strikes(faults::Place::Memory))
+    {
         Some(bytes) => data.resize(bytes, 0),
         None => return Diagnostic::new(Code::E1005, format!("{bytes} bytes cannot be allocated")).err(),
     }

@@ -64,6 +64,12 @@ impl Ledger {
         self.bytes_peak.fetch_max(now, Relaxed);
     }
 
+    /// Takes note of memory that is held as long as the result lives.
+    pub fn holding(&self, bytes: u64) -> Holding<'_> {
+        self.hold(bytes);
+        Holding { ledger: self, bytes }
+    }
+
     /// Takes note of memory that is given back.
     pub fn release(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Relaxed);
@@ -117,5 +123,18 @@ impl Ledger {
             stored: self.stored.iter().map(|[all, own]| (all.load(Relaxed), own.load(Relaxed))).collect(),
             vector_bits: self.vector_bits.load(Relaxed),
         }
+    }
+}
+
+/// Memory that is held, and given back however its owner ends.
+#[derive(Debug)]
+pub struct Holding<'l> {
+    ledger: &'l Ledger,
+    bytes: u64,
+}
+
+impl Drop for Holding<'_> {
+    fn drop(&mut self) {
+        self.ledger.release(self.bytes);
     }
 }

@@ -10,6 +10,7 @@
 
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result};
+use crate::faults;
 use crate::formats::rows::outermost;
 use crate::formats::{Frozen, Rows, Span};
 use crate::index::Interval;
@@ -82,6 +83,9 @@ impl Buffer {
 /// Words that are zero; pages are touched by who uses them, so a run that is cancelled need not wait for them.
 fn zeroed(words: usize) -> Option<Vec<u64>> {
     let layout = Layout::array::<u64>(words).ok().filter(|layout| layout.size() > 0)?;
+    if faults::strikes(faults::Place::Memory) {
+        return None;
+    }
     // SAFETY: the layout is not empty.
     let start = unsafe { alloc_zeroed(layout) };
     // SAFETY: it was allocated for exactly that many words, and zero is a word.

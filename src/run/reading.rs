@@ -96,10 +96,8 @@ impl Planned for Reading {
         let done = match memory {
             _ if self.bytes == 0 => Ok(()),
             Some(memory) => {
-                ledger.hold(self.bytes);
-                let done = scene.compute(&self.division, memory, parts, &progress);
-                ledger.release(self.bytes);
-                done
+                let _held = ledger.holding(self.bytes);
+                scene.compute(&self.division, memory, parts, &progress)
             }
             None => match &self.pieces {
                 Pieces::One => self.in_one(sink, &scene, parts, &progress),
@@ -207,11 +205,10 @@ impl Reading {
     /// Hands the result on in one piece.
     fn in_one(&self, sink: &mut dyn Sink, scene: &Scene<'_>, parts: u64, told: &Told<'_>) -> Result<()> {
         let mut buffer = Buffer::new(self.bytes.into())?;
-        scene.ledger.hold(self.bytes);
+        let _held = scene.ledger.holding(self.bytes);
         let data = &mut buffer.bytes_mut()[..self.bytes as usize];
-        let done = scene.compute(&self.division, data, parts, told).and_then(|()| sink.write(data));
-        scene.ledger.release(self.bytes);
-        done
+        scene.compute(&self.division, data, parts, told)?;
+        sink.write(data)
     }
 
     /// Hands the result on slab by slab.
@@ -227,12 +224,10 @@ impl Reading {
             let bytes = volume(&region) as u64 * cutting.element;
             buffer.resize(bytes.into())?;
             let division = self.asked.divide(&region, &self.job.limits)?;
-            scene.ledger.hold(bytes);
+            let _held = scene.ledger.holding(bytes);
             let data = &mut buffer.bytes_mut()[..bytes as usize];
-            let parts = bytes / cutting.element;
-            let done = scene.compute(&division, data, parts, told).and_then(|()| sink.write(data));
-            scene.ledger.release(bytes);
-            done?;
+            scene.compute(&division, data, bytes / cutting.element, told)?;
+            sink.write(data)?;
         }
         Ok(())
     }
@@ -243,7 +238,7 @@ impl Reading {
         let (mut ring, mut plane) = (Buffer::new(slot.elements() * u128::from(element))?, Buffer::default());
         let step = step_bytes(slot, element);
         plane.resize(step.into())?;
-        scene.ledger.hold(2 * step);
+        let _held = scene.ledger.holding(2 * step);
         let out = Place { memory: ring.memory_mut(), layout: slot.layout(), bytes: element as usize };
         let sink = Mutex::new((sink, plane));
         let hand_on = |region: &Region| {
@@ -251,9 +246,7 @@ impl Reading {
             copy(&out, &Place::dense(plane.memory_mut(), region, out.bytes), region);
             sink.write(&plane.bytes_mut()[..step as usize])
         };
-        let done = scene.compute_into(&self.division, &out, Some(&hand_on), meter);
-        scene.ledger.release(2 * step);
-        done
+        scene.compute_into(&self.division, &out, Some(&hand_on), meter)
     }
 
     fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {

@@ -159,7 +159,7 @@ impl Work<'_> {
         let Some(format) = &tensor.format else { return Tile { region, content: Content::Dense(buffer) } };
         let bytes = volume(&region) as usize * tensor.element.bytes() as usize;
         let beside = freezing_bytes(self.division, group, &region);
-        self.ledger.hold(beside);
+        let held = self.ledger.holding(beside);
         let shape: Option<Vec<u32>> =
             region.iter().map(|range| u32::try_from(range.len().unwrap_or(0)).ok()).collect();
         let frozen = shape.and_then(|shape| {
@@ -167,7 +167,7 @@ impl Work<'_> {
             let entries = Entries::of_dense(&shape, &fill_bytes(format, tensor.element), data);
             freeze(&entries, format, tensor.element).ok()
         });
-        self.ledger.release(beside);
+        drop(held);
         self.ledger.stored(group.target, bytes as u64, frozen.as_ref().map_or(bytes as u64, Frozen::bytes));
         match frozen {
             Some(frozen) => Tile { region, content: Content::Frozen(frozen) },

@@ -6,14 +6,14 @@
 //!
 //! Every worker goes through the same bands and does its part of every box, so nobody has to be told what to do.
 
+use super::gate::{Alarm, Gate};
 use super::memory::{Place, copy, meet};
 use super::work::{Desk, Work};
 use crate::access::footprint::Region;
-use crate::diagnostic::Result;
+use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::index::Interval;
 use crate::plan::bands::{Bands, Task};
 use crate::plan::grid::volume;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Elements of a step that are worth a worker.
 const SHARE: u128 = 1 << 15;
@@ -35,7 +35,12 @@ impl<'r> Work<'r> {
             done.inspect_err(|_| gate.give_up())
         };
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..gate.workers).map(|number| scope.spawn(move || share(number))).collect();
+            let spawn = |number| {
+                let thread = std::thread::Builder::new().name("itp-worker".to_owned());
+                thread.spawn_scoped(scope, move || share(number)).inspect_err(|_| gate.give_up())
+            };
+            let others: std::io::Result<Vec<_>> = (1..gate.workers).map(spawn).collect();
+            let others = others.map_err(|error| no_thread(&error))?;
             let own = share(0);
             others.into_iter().fold(own, |done, other| {
                 let other = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -101,6 +106,12 @@ impl<'r> Work<'r> {
     }
 }
 
+/// The parts of workers are made for all of them, so one that cannot be started ends the run.
+fn no_thread(error: &std::io::Error) -> Box<Diagnostic> {
+    let message = format!("no thread can be started: {}", error.to_string().to_lowercase());
+    Box::new(Diagnostic::new(Code::E1009, message).help("use fewer workers: `--threads 1`"))
+}
+
 /// What one step of a task counts as.
 fn step_work(task: &Task) -> u64 {
     let Some((steps, _)) = &task.steps else { return 0 };
@@ -123,65 +134,6 @@ impl Worker<'_> {
     }
 }
 
-/// Where workers wait for each other.
-struct Gate {
-    workers: usize,
-    state: Mutex<Arrivals>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct Arrivals {
-    waiting: usize,
-    round: u64,
-    /// Somebody will never come.
-    given_up: bool,
-}
-
-impl Gate {
-    fn new(workers: usize) -> Gate {
-        Gate { workers, state: Mutex::default(), wake: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Arrivals> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until all workers are here; false if one will never come.
-    fn wait(&self) -> bool {
-        let mut state = self.lock();
-        state.waiting += 1;
-        if state.waiting == self.workers {
-            state.waiting = 0;
-            state.round += 1;
-            self.wake.notify_all();
-            return !state.given_up;
-        }
-        let round = state.round;
-        while state.round == round && !state.given_up {
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        !state.given_up
-    }
-
-    /// Sends everybody home.
-    fn give_up(&self) {
-        self.lock().given_up = true;
-        self.wake.notify_all();
-    }
-}
-
-/// Sends everybody home when a worker panics.
-struct Alarm<'g>(&'g Gate);
-
-impl Drop for Alarm<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.give_up();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -198,15 +150,5 @@ mod tests {
             assert_eq!(parts.iter().map(|part| volume(part)).sum::<u128>(), volume(&region), "{parts:?}");
             assert!(parts.iter().enumerate().all(|(at, a)| parts[..at].iter().all(|b| meet(a, b).is_none())));
         }
-    }
-
-    #[test]
-    fn nobody_waits_for_one_that_never_comes() {
-        let gate = Gate::new(3);
-        std::thread::scope(|scope| {
-            let waiting = [scope.spawn(|| gate.wait()), scope.spawn(|| gate.wait())];
-            gate.give_up();
-            assert!(waiting.into_iter().all(|thread| !thread.join().expect("it ends")));
-        });
     }
 }

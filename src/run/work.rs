@@ -11,6 +11,7 @@ use super::stage::Ready;
 use super::vars::Vars;
 use crate::access::footprint::Region;
 use crate::diagnostic::Result;
+use crate::faults;
 use crate::formats::Frozen;
 use crate::graph::body::TensorId;
 use crate::index::Interval;
@@ -191,14 +192,13 @@ impl<'r> Work<'r> {
         let tile = listed.grid.tile(number);
         let task = task(&self.division.stages, listed, &self.division.boxes, tile);
         let bytes = held_bytes(self.division, listed, &task);
-        self.ledger.hold(bytes);
-        let done = self.on_memory(listed, &task, tiles, scratch, |desk| match &task.steps {
+        let _held = self.ledger.holding(bytes);
+        assert!(!faults::strikes(faults::Place::Worker), "it was to fail on demand");
+        self.on_memory(listed, &task, tiles, scratch, |desk| match &task.steps {
             _ if self.division.stages.hosts.contains_key(&listed.target) => self.host_task(desk, number, out),
             Some(_) => self.steps(desk, out),
             None => self.bands(desk, out),
-        });
-        self.ledger.release(bytes);
-        done
+        })
     }
 
     /// Does a task with memory for everything that it reads.

@@ -14,10 +14,10 @@ use crate::diagnostic::{Code, Diagnostic, Style, render, to_json};
 use crate::engine::files::{Folder, read_script, shown};
 use crate::engine::{Engine, Error};
 use crate::graph::{InputSource, TensorKind};
+use crate::io::disk;
 use crate::source::Sources;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -253,7 +253,7 @@ fn stamped(path: PathBuf) -> (PathBuf, Option<(SystemTime, u64)>) {
 }
 
 fn stamp_of(path: &Path) -> Option<(SystemTime, u64)> {
-    let metadata = fs::metadata(path).ok()?;
+    let metadata = disk::metadata(path).ok()?;
     Some((metadata.modified().ok()?, metadata.len()))
 }
 

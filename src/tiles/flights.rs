@@ -8,11 +8,12 @@
 //! Nobody waits while others wait for them: claims are given back before. A read that fails or is cancelled gives back
 //! its claims, too, and whoever waited finds the tiles missing and claims them.
 
-use super::boxes::{meet, without};
+use super::boxes::meet;
 use super::{Tile, TileKey, TileStore};
 use crate::access::footprint::Region;
+use crate::sync::{Condvar, Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// How long a read waits before it looks whether it is cancelled.
@@ -137,17 +138,6 @@ impl Drop for Claims<'_> {
     }
 }
 
-impl Tile {
-    /// Whether all elements of a box are there.
-    pub fn holds(&self, region: &Region) -> bool {
-        let mut left = vec![region.clone()];
-        for held in self.held() {
-            left = left.iter().flat_map(|region| without(region, held)).collect();
-        }
-        left.is_empty()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,12 +146,12 @@ mod tests {
 
     fn part(number: i64, from: i64, to: i64) -> Part {
         let key = TileKey { series: "t0".into(), number: vec![number] };
-        Part { key, region: vec![Interval::trusted(from, to - 1)] }
+        Part { key, region: vec![Interval::closed(from, to - 1).expect("small")] }
     }
 
     fn filled(part: &Part, tile: Option<Arc<Tile>>) -> Option<Tile> {
         let tile = tile.map(Arc::unwrap_or_clone);
-        let mut tile = tile.or_else(|| Tile::empty(vec![Interval::trusted(0, 9)], 1))?;
+        let mut tile = tile.or_else(|| Tile::empty(vec![Interval::closed(0, 9).expect("small")], 1))?;
         tile.fill(&part.region, &[7; 10]);
         Some(tile)
     }

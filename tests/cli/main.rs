@@ -4,6 +4,8 @@
 
 mod commands;
 mod errors;
+#[cfg(unix)]
+mod faults;
 mod failures;
 mod folder;
 mod formatting;

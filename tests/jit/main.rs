@@ -7,6 +7,7 @@ mod buffers;
 
 mod generate;
 mod kernels;
+mod machine;
 mod operators;
 mod past;
 
@@ -29,7 +30,10 @@ fn checked(kernels: &[Kernel]) -> Vec<Module> {
     let compiled = widths.map(|vectors| {
         let options = JitOptions { verifier: true, regalloc_checker: true, vectors };
         let module = compile(kernels, &options).unwrap_or_else(|error| panic!("{error}"));
-        (0..kernels.len()).for_each(|at| scan::scan(module.clif(at)));
+        for at in 0..kernels.len() {
+            scan::scan(module.clif(at));
+            machine::scan(&module, at);
+        }
         module
     });
     compiled.collect()

@@ -4,6 +4,7 @@ use crate::buffers::{Guarded, Side};
 use crate::host::Hashes;
 use crate::regions::{regions, regions_of};
 use crate::shapes::{SHAPES, Shape, shaped};
+use crate::{machine, scan};
 use itp::access::footprint::{footprint, view_footprint, windows};
 use itp::compile::Program;
 use itp::graph::body::TensorId;
@@ -14,7 +15,7 @@ use itp::graph::view::View;
 use itp::graph::{Blend, BlendKind, InputSource, Tensor, TensorKind, WindowBody, Windowed};
 use itp::index::Interval;
 use itp::interp::Interp;
-use itp::jit::{JitOptions, Module, compile};
+use itp::jit::{JitOptions, Module, Vectors, compile};
 use itp::loops::execute::{execute, read_element, write_element};
 use itp::loops::ir::Kernel;
 use itp::loops::lower::{BufferBox, Lowered, lower, lower_until, lower_view};
@@ -97,7 +98,8 @@ struct Job<'j> {
     lowered: &'j Lowered,
     /// The same with its rows jammed.
     jammed: &'j [Kernel],
-    module: &'j Module,
+    /// One for each width of vectors.
+    modules: &'j [Module],
     region: &'j Region,
     element: Element,
     /// Boxes of the sources, and what the interpreter knows of them.
@@ -124,11 +126,11 @@ impl<'p> Checker<'p> {
         let tensor = program.graph.tensor(id);
         let access = &program.accesses.tensors[id.index()];
         let Some(lowered) = lower(&program.graph, id, access) else { return };
-        let Some(module) = self.module(&lowered) else { return };
+        let Some(modules) = self.modules(&lowered) else { return };
         let split = lower_until(&program.graph, id, access, None, Pass::Split).unwrap();
         let jammed = self.jammed(&split.kernel);
         for region in regions_of(tensor) {
-            self.tensor_box(id, tensor, (&lowered, &jammed), &module, &region);
+            self.tensor_box(id, tensor, (&lowered, &jammed), &modules, &region);
         }
     }
 
@@ -139,9 +141,9 @@ impl<'p> Checker<'p> {
         let views: Vec<(Arc<View>, Span)> = named.chain(outputs).collect();
         for (view, span) in views {
             let lowered = lower_view(graph, &view, &view_body(&view, span));
-            let Some(module) = self.module(&lowered) else { continue };
+            let Some(modules) = self.modules(&lowered) else { continue };
             for region in regions(view.domain()) {
-                self.view(&view, span, &lowered, &module, &region);
+                self.view(&view, span, &lowered, &modules, &region);
             }
         }
     }
@@ -153,14 +155,13 @@ impl<'p> Checker<'p> {
         kernels.into()
     }
 
-    fn module(&mut self, lowered: &Lowered) -> Option<Module> {
-        let module = verify(&lowered.kernel).and_then(|()| {
-            compile(
-                std::slice::from_ref(&lowered.kernel),
-                &JitOptions { verifier: true, ..JitOptions::default() },
-            )
-        });
-        module.map_err(|error| self.failures.push(format!("{error}\n{}", lowered.kernel))).ok()
+    /// The kernel for each width of vectors that this processor has, with every check on.
+    fn modules(&mut self, lowered: &Lowered) -> Option<Vec<Module>> {
+        let widths = [Vectors::V128, Vectors::V256, Vectors::V512];
+        let widths = widths.into_iter().filter(|vectors| *vectors <= Vectors::best());
+        let modules =
+            verify(&lowered.kernel).and_then(|()| widths.map(|width| checked(lowered, width)).collect());
+        modules.map_err(|error| self.failures.push(format!("{error}\n{}", lowered.kernel))).ok()
     }
 
     fn tensor_box(
@@ -168,7 +169,7 @@ impl<'p> Checker<'p> {
         id: TensorId,
         tensor: &Tensor,
         (lowered, jammed): (&Lowered, &[Kernel]),
-        module: &Module,
+        modules: &[Module],
         region: &Region,
     ) {
         let needs = footprint(tensor, region).unwrap();
@@ -194,7 +195,7 @@ impl<'p> Checker<'p> {
             name: &tensor.name,
             lowered,
             jammed,
-            module,
+            modules,
             region,
             element,
             sources,
@@ -204,7 +205,7 @@ impl<'p> Checker<'p> {
         });
     }
 
-    fn view(&mut self, view: &View, span: Span, lowered: &Lowered, module: &Module, region: &Region) {
+    fn view(&mut self, view: &View, span: Span, lowered: &Lowered, modules: &[Module], region: &Region) {
         let needs =
             view_footprint(view, region, span).map(|region| (view.base, region)).into_iter().collect();
         let expected = points(region).into_iter().map(|coords| {
@@ -219,7 +220,7 @@ impl<'p> Checker<'p> {
             name,
             lowered,
             jammed: &[],
-            module,
+            modules,
             region,
             element,
             sources,
@@ -291,14 +292,28 @@ impl<'p> Checker<'p> {
                 .and_then(|out| compare(job, "jammed", out))
                 .map_err(|error| format!("{error}\n{kernel}"))?;
         }
-        for side in [Side::Start, Side::End] {
-            compare(job, "jit", compiled(job, &memory, side))?;
+        for module in job.modules {
+            let width = module.vectors().bits();
+            for side in [Side::Start, Side::End] {
+                let told = |error| format!("{width} bits: {error}");
+                compare(job, "jit", compiled(job, module, &memory, side)).map_err(told)?;
+            }
+            if let Some(own) = job.lowered.own {
+                in_place(job, module, &memory, own, shape)?;
+            }
         }
-        match job.lowered.own {
-            Some(own) => in_place(job, &memory, own, shape),
-            None => Ok(()),
-        }
+        Ok(())
     }
+}
+
+/// Compiles with verifier and register checker, and looks through the CLIF and the machine code.
+fn checked(lowered: &Lowered, vectors: Vectors) -> Result<Module, String> {
+    let options = JitOptions { verifier: true, regalloc_checker: true, vectors };
+    let module = compile(std::slice::from_ref(&lowered.kernel), &options)?;
+    scan::scan(module.clif(0));
+    machine::scan(&module, 0);
+    crate::SCANNED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    Ok(module)
 }
 
 fn args(job: &Job<'_>, call: &Call, memory: &[Memory]) -> Vec<i64> {
@@ -317,19 +332,25 @@ fn executed(job: &Job<'_>, kernel: &Kernel, mut memory: Vec<Memory>) -> Result<M
     Ok(memory.pop().unwrap())
 }
 
-fn compiled(job: &Job<'_>, memory: &[Memory], side: Side) -> Memory {
+fn compiled(job: &Job<'_>, module: &Module, memory: &[Memory], side: Side) -> Memory {
     let guarded: Vec<Guarded> = memory.iter().map(|memory| Guarded::new(&memory.bytes, side)).collect();
     let pointers: Vec<*mut u8> = guarded.iter().map(Guarded::pointer).collect();
     for call in &job.calls {
         // SAFETY: `execute` found every offset inside its buffer, and each buffer has memory of its own.
-        unsafe { job.module.call(0, &args(job, call, memory), &pointers) };
+        unsafe { module.call(0, &args(job, call, memory), &pointers) };
     }
     let out = memory.last().unwrap();
     Memory { bytes: guarded.last().unwrap().bytes().to_vec(), ..out.clone() }
 }
 
 /// A recurrence whose own past lies in the memory that it writes.
-fn in_place(job: &Job<'_>, memory: &[Memory], own: usize, shape: Shape) -> Result<(), String> {
+fn in_place(
+    job: &Job<'_>,
+    module: &Module,
+    memory: &[Memory],
+    own: usize,
+    shape: Shape,
+) -> Result<(), String> {
     let Some(past) = &job.sources[own].0 else { return Ok(()) };
     let hull: Region = past.iter().zip(job.region).map(|(a, b)| a.hull(*b)).collect();
     let mut joined = Memory::new(shape, &hull, job.element);
@@ -347,7 +368,7 @@ fn in_place(job: &Job<'_>, memory: &[Memory], own: usize, shape: Shape) -> Resul
     pointers[own] = pointers[last];
     for call in &job.calls {
         // SAFETY: both boxes hold all that is read and written, and no element is both.
-        unsafe { job.module.call(0, &args(job, call, &memory), &pointers) };
+        unsafe { module.call(0, &args(job, call, &memory), &pointers) };
     }
     compare(job, "in place", Memory { bytes: guarded[last].bytes().to_vec(), ..memory[last].clone() })
 }

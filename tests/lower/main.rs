@@ -12,7 +12,11 @@ mod buffers;
 mod check;
 mod host;
 mod limits;
+#[path = "../jit/machine.rs"]
+mod machine;
 mod regions;
+#[path = "../jit/scan.rs"]
+mod scan;
 mod scripts;
 mod shapes;
 
@@ -23,6 +27,10 @@ use itp::graph::modules::NoFiles;
 use itp::source::Sources;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Kernels whose code was looked through so far.
+static SCANNED: AtomicU64 = AtomicU64::new(0);
 
 fn program(name: &str, script: &str) -> Program {
     let mut sources = Sources::default();
@@ -47,7 +55,7 @@ fn check_folder(folder: &str) -> usize {
     for path in &files {
         boxes += check(&path.file_name().unwrap().to_string_lossy(), &fs::read_to_string(path).unwrap());
     }
-    println!("{} scripts, {boxes} boxes", files.len());
+    println!("{} scripts, {boxes} boxes, {} kernels so far", files.len(), SCANNED.load(Ordering::Relaxed));
     assert!(boxes > files.len());
     files.len()
 }

@@ -7,11 +7,11 @@
 
 use super::TileSink;
 use crate::graph::types::Element;
+use crate::io::disk as fs;
 use crate::io::error::{Fault, IoError, fault};
 use crate::io::replace::{beside_plain, forget};
 use crate::stream::{Complete, Tiling};
 use serde_json::json;
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

@@ -5,10 +5,10 @@
 //! ```
 
 use crate::graph::types::Element;
+use crate::io::disk::File;
 use crate::io::error::{Fault, IoError};
 use crate::io::npy::padded_header;
 use crate::io::replace::Replace;
-use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 

@@ -9,11 +9,11 @@ use super::folder::{new_folder, write_file};
 use super::halve::Shrink;
 use super::pyramid::Pyramid;
 use crate::graph::types::Element;
+use crate::io::disk as fs;
 use crate::io::error::{Fault, IoError, fault};
 use crate::io::zarr::{ChunkWriter, Compression, Layout, Naming};
 use crate::stream::{Complete, Tiling};
 use serde_json::{Value, json};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 

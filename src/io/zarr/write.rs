@@ -10,10 +10,10 @@
 use super::chain::squeezed;
 use super::crc::crc32c;
 use super::metadata::{Compression, Keys, Layout, print};
+use crate::io::disk::{self as fs, File};
 use crate::io::replace::{beside_plain, forget};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -112,7 +112,7 @@ impl ChunkWriter {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(self.open(&shard, &grid)?),
         };
-        OpenOptions::new().append(true).open(&open.path)?.write_all(bytes)?;
+        File::append(&open.path)?.write_all(bytes)?;
         open.index[place] = (open.len, bytes.len() as u64);
         open.len += bytes.len() as u64;
         open.missing = open.missing.saturating_sub(1);
@@ -138,7 +138,7 @@ impl ChunkWriter {
         let entry = |(offset, size): &(u64, u64)| [offset.to_le_bytes(), size.to_le_bytes()].concat();
         let mut index: Vec<u8> = shard.index.iter().flat_map(entry).collect();
         index.extend(crc32c(&index).to_le_bytes());
-        OpenOptions::new().append(true).open(&shard.path)?.write_all(&index)?;
+        File::append(&shard.path)?.write_all(&index)?;
         fs::rename(&shard.path, self.root.join(Keys::DEFAULT.path(number)))?;
         forget(&shard.path);
         Ok(())

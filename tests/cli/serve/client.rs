@@ -99,7 +99,13 @@ pub(super) fn get(port: u16, path: &str, more: &str) -> Reply {
 
 /// Sends these very bytes, and reads until the server closes.
 pub(super) fn send(port: u16, request: &str) -> Reply {
+    send_and_wait(port, request, Duration::from_secs(60))
+}
+
+/// The same, waiting so long for every part of the answer.
+pub(super) fn send_and_wait(port: u16, request: &str, wait: Duration) -> Reply {
     let mut stream = connect(port);
+    stream.set_read_timeout(Some(wait)).expect("sockets have timeouts");
     let mut bytes = Vec::new();
     // A server that refuses early may close or reset; what came before counts.
     let _ = stream.write_all(request.as_bytes());
@@ -111,6 +117,50 @@ pub(super) fn connect(port: u16) -> TcpStream {
     let stream = TcpStream::connect(("127.0.0.1", port)).expect("the server is there");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("sockets have timeouts");
     stream
+}
+
+/// A connection that asks again and again, as browsers do; made anew when the server has closed it.
+pub(super) struct Kept {
+    port: u16,
+    stream: TcpStream,
+}
+
+impl Kept {
+    pub(super) fn connect(port: u16) -> Kept {
+        Kept { port, stream: connect(port) }
+    }
+
+    /// With more lines in the head, each ended by CR LF.
+    pub(super) fn get(&mut self, path: &str, more: &str) -> Reply {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{more}\r\n", self.port);
+        let _ = self.stream.write_all(request.as_bytes());
+        let mut reply = self.reply();
+        if reply.status == 0 {
+            // It may have been closed since the last answer.
+            self.stream = connect(self.port);
+            let _ = self.stream.write_all(request.as_bytes());
+            reply = self.reply();
+        }
+        if reply.header("connection") == Some("close") {
+            self.stream = connect(self.port);
+        }
+        reply
+    }
+
+    /// The head, and as many bytes as it says.
+    fn reply(&mut self) -> Reply {
+        let (mut bytes, mut part) = (Vec::new(), [0; 1 << 14]);
+        loop {
+            let read = self.stream.read(&mut part).unwrap_or(0);
+            bytes.extend_from_slice(&part[..read]);
+            let reply = parse(&bytes);
+            let wanted = reply.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+            let headed = bytes.windows(4).any(|four| four == b"\r\n\r\n");
+            if read == 0 || headed && (reply.status == 304 || reply.body.len() >= wanted) {
+                return reply;
+            }
+        }
+    }
 }
 
 fn parse(bytes: &[u8]) -> Reply {

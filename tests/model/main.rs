@@ -1,0 +1,56 @@
+//! What threads wait with, in thousands of orders of events: single flight, the books of a schedule, rings and their gate.
+//!
+//! The files under test are those of `src/`, read once more: where they say `crate::sync` they get shuttle's types here,
+//! which try another order of events each time, and find whoever waits for ever. `ITP_LONG=1` tries 50 times as many.
+
+#![allow(clippy::print_stdout, reason = "it tells how much it tried")]
+#![allow(unreachable_pub, reason = "the files of src/ are seen from further away there")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+/// What the files below call `crate::…`.
+pub use itp::{access, diagnostic, index, plan};
+
+/// The types that try every order.
+mod sync {
+    pub use shuttle::sync::{Condvar, Mutex, MutexGuard};
+}
+
+mod reads;
+mod run;
+mod tiles;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Orders of events that are tried of each model, in each of two ways.
+fn tries() -> usize {
+    if std::env::var_os("ITP_LONG").is_some() { 50_000 } else { 1_000 }
+}
+
+/// Tries a model in random orders, and in orders that change threads rarely, where rare meetings happen.
+fn holds(name: &str, model: fn()) {
+    shuttle::check_random(model, tries());
+    shuttle::check_pct(model, tries(), 3);
+    println!("{name}: {} orders of events", 2 * tries());
+}
+
+/// A model of something wrong, to see that it would be found.
+fn is_found(name: &str, model: fn()) {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let tried = catch_unwind(AssertUnwindSafe(|| shuttle::check_random(model, 10 * tries())));
+    std::panic::set_hook(hook);
+    assert!(tried.is_err(), "{name} was not found");
+    println!("{name}: found, as it should be");
+}
+
+fn main() {
+    holds("single flight", reads::each_element_is_computed_once);
+    holds("single flight, some reads fail", reads::who_fails_takes_nobody_along);
+    holds("schedule", run::schedule::all_is_done_and_freed);
+    holds("schedule, cancelled", run::schedule::a_cancelled_run_gives_everything_back);
+    holds("schedule, a worker fails", run::schedule::a_worker_that_fails_ends_the_run);
+    holds("ring", run::rings::steps_are_read_before_they_are_written_over);
+    holds("ring, a worker fails", run::rings::nobody_waits_for_one_that_failed);
+    is_found("a ring without a gate", run::rings::without_a_gate);
+    is_found("claims that are kept while waiting", reads::waiting_with_claims);
+}
