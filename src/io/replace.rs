@@ -86,12 +86,14 @@ impl Drop for Replace {
 }
 
 /// A folder that is being filled and not yet visible under its name.
+#[cfg(feature = "zarr")]
 #[derive(Debug)]
 pub(super) struct ReplaceFolder {
     target: PathBuf,
     temporary: PathBuf,
 }
 
+#[cfg(feature = "zarr")]
 impl ReplaceFolder {
     /// Checks that `path` can be written, and makes the folder beside it; only a zarr array or nothing is replaced.
     pub(super) fn create(path: &Path) -> Result<ReplaceFolder> {
@@ -139,6 +141,7 @@ impl ReplaceFolder {
     }
 }
 
+#[cfg(feature = "zarr")]
 impl Drop for ReplaceFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.temporary);
