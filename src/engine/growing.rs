@@ -13,7 +13,9 @@ use crate::graph::body::TensorId;
 use crate::graph::view::View;
 use crate::graph::{FileKind, Output};
 use crate::index::Interval;
-use crate::io::ingest::{Ingest, NpyRows};
+#[cfg(feature = "zarr")]
+use crate::io::ingest::Ingest;
+use crate::io::ingest::NpyRows;
 use crate::io::{IoError, Writer};
 use crate::run::job::Sink;
 use crate::run::stats::Stats;
@@ -61,6 +63,7 @@ enum File {
     /// Of a shape that is known.
     Known(Box<Writer>),
     /// A zarr array that grows.
+    #[cfg(feature = "zarr")]
     Chunks(Box<Ingest>),
     /// A npy file that grows.
     Rows(Box<NpyRows>),
@@ -70,6 +73,7 @@ impl Sink for File {
     fn write(&mut self, bytes: &[u8]) -> diagnostic::Result<()> {
         let written = match self {
             File::Known(writer) => writer.write(bytes),
+            #[cfg(feature = "zarr")]
             File::Chunks(ingest) => ingest.append(bytes).map(|_| ()),
             File::Rows(rows) => rows.append(bytes),
         };
@@ -213,6 +217,7 @@ impl<'e> Growing<'e> {
         let rows = self.next - first;
         let finished = match self.file {
             File::Known(writer) => writer.finish(),
+            #[cfg(feature = "zarr")]
             File::Chunks(ingest) => ingest.close().map(|_| ()),
             File::Rows(npy) => npy.close().map(|_| ()),
         };

@@ -96,6 +96,7 @@ impl Drop for Replace {
 }
 
 /// A folder that is being filled and not yet visible under its name.
+#[cfg(feature = "zarr")]
 #[derive(Debug)]
 pub(super) struct ReplaceFolder {
     target: PathBuf,
@@ -107,6 +108,7 @@ pub(super) struct ReplaceFolder {
     _lock: File,
 }
 
+#[cfg(feature = "zarr")]
 impl ReplaceFolder {
     /// Checks that `path` can be written, and makes the folder beside it; only a zarr array or nothing is replaced.
     pub(super) fn create(path: &Path) -> Result<ReplaceFolder> {
@@ -153,6 +155,7 @@ impl ReplaceFolder {
     }
 }
 
+#[cfg(feature = "zarr")]
 impl Drop for ReplaceFolder {
     fn drop(&mut self) {
         if self.own {

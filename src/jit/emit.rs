@@ -115,12 +115,12 @@ impl Emitter<'_, '_> {
 
     fn store(&mut self, buffer: BufferId, offset: ValueId, value: ValueId) {
         let memory = self.buffer(buffer, offset);
-        let Some(woven) = self.woven.iter_mut().find(|woven| woven.has(buffer, offset)) else {
+        let Some(woven) = self.woven.iter_mut().find(|woven| woven.to.has(buffer, offset)) else {
             let (offset, value) = (self.get(offset), self.get(value));
             return memory.store(&mut self.code, offset, value);
         };
         let Some(values) = woven.add(offset, value) else { return };
-        let offsets: Vec<Val> = woven.offsets.clone().into_iter().map(|offset| self.get(offset)).collect();
+        let offsets: Vec<Val> = woven.to.offsets.clone().into_iter().map(|offset| self.get(offset)).collect();
         let values: Vec<Val> = values.into_iter().map(|value| self.get(value)).collect();
         match offsets[0] {
             Val::Ramp(first, _) => memory.store_in_turn(&mut self.code, first, &values),

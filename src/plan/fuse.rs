@@ -194,7 +194,10 @@ fn instances(places: &BTreeSet<Vec<i64>>) -> u64 {
             range.1 = range.0;
         }
     }
-    columns.values().map(|(first, last)| (last - first) as u64 + JAM).sum()
+    columns
+        .values()
+        .map(|(first, last)| last.abs_diff(*first).saturating_add(JAM))
+        .fold(0, u64::saturating_add)
 }
 
 /// What an element of a body takes, roughly.
@@ -235,7 +238,9 @@ fn work(stages: &Stages, resolved: &Resolved, access: &TensorAccess) -> Option<W
             Op::Table(..) => (4, own),
             Op::Reduce { vars, .. } => {
                 let steps = vars.iter().map(|var| &body.binders[*var as usize]);
-                let steps = steps.map(|var| (var.hi - var.lo).max(0) as u64).fold(own, u64::saturating_mul);
+                let steps = steps
+                    .map(|var| var.hi.saturating_sub(var.lo).max(0) as u64)
+                    .fold(own, u64::saturating_mul);
                 (steps - own.min(steps), steps)
             }
         };

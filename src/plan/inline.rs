@@ -92,7 +92,7 @@ fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
         let inner = match &node.op {
             Op::Reduce { vars, .. } => {
                 let steps = vars.iter().map(|var| &body.binders[*var as usize]);
-                steps.map(|var| (var.hi - var.lo).max(0) as u128).fold(own, u128::saturating_mul)
+                steps.map(|var| var.hi.saturating_sub(var.lo).max(0) as u128).fold(own, u128::saturating_mul)
             }
             _ => own,
         };

@@ -18,12 +18,11 @@ use crate::diagnostic::Result;
 use crate::formats::Rows;
 use crate::graph::body::TensorId;
 use crate::graph::{BlendKind, TensorKind, Windowed};
-use crate::index::walk::rows;
+use crate::index::walk::{rows, try_each};
 use crate::index::{Interval, Window};
 use crate::loops::lower::BufferBox;
 use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role};
-use crate::plan::readers::each;
 use crate::seeded::{self, Bug};
 use std::sync::atomic::Ordering;
 
@@ -168,15 +167,16 @@ impl<'r> Work<'r> {
         if !overwritten(windowed, &numbers, region) {
             fill(call.written(), region, &init);
         }
-        let mut whole = true;
+        // Those that come after the run was stopped are not even looked at: there may be more than anybody can count.
         let mut blend = |number: &[i64]| {
             let ranges =
                 windowed.windows.dims.iter().zip(number).map(|(window, number)| window.range(*number));
-            let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return };
-            if let Some(part) = meet(&covered, region).filter(|_| whole) {
-                let cancel = &self.control.cancel;
-                whole = !cancel.load(Ordering::Relaxed) && call.run(&part, number, cancel);
-            }
+            let Ok(covered) = ranges.collect::<std::result::Result<Region, _>>() else { return Ok(()) };
+            let cancel = &self.control.cancel;
+            let part = meet(&covered, region);
+            let goes_on = !cancel.load(Ordering::Relaxed);
+            let done = goes_on && part.is_none_or(|part| call.run(&part, number, cancel));
+            if done { Ok(()) } else { Err(()) }
         };
         let backwards = match windowed.blend.kind {
             // Each overwrites those before, so the first comes last.
@@ -187,13 +187,13 @@ impl<'r> Work<'r> {
                 false
             }
         };
-        if backwards {
+        let all = if backwards {
             let back: Region = numbers.iter().map(|range| range.neg()).collect();
-            each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()));
+            try_each(&back, |number| blend(&number.iter().map(|number| -number).collect::<Vec<_>>()))
         } else {
-            each(&numbers, blend);
-        }
-        whole
+            try_each(&numbers, blend)
+        };
+        all.is_ok()
     }
 }
 

@@ -153,7 +153,7 @@ fn kernels_are_shown_after_each_pass() {
     let unknown = folder.itp(&["emit", "a.itp", "--stage", "loops", "--after", "inline"]);
     unknown
         .ends(2)
-        .tells("possible values: lower, simplify, split, jam, unroll, dense, unswitch, narrow, order, sweep");
+        .tells("possible values: lower, simplify, split, jam, residues, unroll, dense, unswitch, narrow, order, sweep");
     let other = folder.itp(&["emit", "a.itp", "--stage", "graph", "--after", "lower"]);
     other.ends(2).tells("--after cannot be used with '--stage graph', which has no passes");
 }

@@ -85,8 +85,22 @@ fn engines_agree_on_random_scripts() {
     assert!(done.rejected() * 100 <= count * MOST_REJECTED, "{} of {count} rejected", done.rejected());
     let unlisted = done.features.unlisted();
     assert!(unlisted.is_empty(), "not in the list of features: {}", unlisted.join(", "));
-    let missing = [done.features.missing(), done.operations.missing()].concat();
-    assert!(count < 600 || missing.is_empty(), "never used: {}", missing.join(", "));
+}
+
+#[test]
+fn scripts_use_everything_there_is() {
+    let mut used = Campaign::default();
+    on_large_stack(|| {
+        for seed in 0..1500 {
+            let (script, features) = generate(seed);
+            if let Ok(case) = runner::case(&script.text(), seed) {
+                used.features.add(&features);
+                used.operations.add(&operations::Operations::of(&case.program.graph));
+            }
+        }
+        let missing = [used.features.missing(), used.operations.missing()].concat();
+        assert!(missing.is_empty(), "never used: {}", missing.join(", "));
+    });
 }
 
 #[test]

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use targets::{ALL, Target};
 
 /// Mutants of each target in an everyday run.
-const EVERYDAY: u64 = 150;
+const EVERYDAY: u64 = 60;
 
 /// Compiling recurses as deeply as the limits of the language allow.
 const STACK: usize = 256 << 20;
@@ -65,7 +65,10 @@ fn the_corpus_is_replayed() {
         for target in ALL {
             let inputs = corpus(target.kind);
             assert!(inputs.len() >= 5, "{}: only {} inputs", target.name, inputs.len());
-            inputs.iter().enumerate().for_each(|(at, input)| run(target, input, &format!("input {at}")));
+            // The binary is run on all hostile scripts elsewhere: some of them are enough here.
+            let step = if inputs.len() > 100 { 8 } else { 1 };
+            let some = inputs.iter().enumerate().step_by(step);
+            some.for_each(|(at, input)| run(target, input, &format!("input {at}")));
         }
     });
 }

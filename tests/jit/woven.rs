@@ -97,3 +97,29 @@ fn nothing_is_read_for_rows_without_whole_periods() {
     let (one, two) = ([filled(Element::F32, 1), vec![0; 4]], [filled(Element::F32, 2), vec![0; 160]]);
     check(text, &[(&[0, 1], &one), (&[0, 0], &one), (&[1, 40], &two)], "vpermt2d");
 }
+
+/// Reads at the coordinate itself beside those at its quotient: taken apart, and put together again.
+#[test]
+fn what_lies_in_turn_is_taken_apart() {
+    for element in Element::ALL {
+        for period in 2..=4 {
+            let computed = element.computed();
+            let chosen = if element == Element::Bool { "xor" } else { "max" };
+            let text = format!(
+                "kernel a(lo, hi, below, before)\n  b0: {element} in\n  b1: {element} out\n  v0: i64 = arg 0\n  \
+                 v1: i64 = arg 1\n  v2: i64 = arg 2\n  v3: i64 = arg 3\n  v4: i64 = const {period}\n  \
+                 row v5 in v0..v1\n    v6: i64 = floordiv v5 v4\n    v7: i64 = add v6 v2\n    \
+                 v8: {computed} = load b0 v7\n    v9: i64 = add v5 v3\n    v10: {computed} = load b0 v9\n    \
+                 v11: {computed} = {chosen} v8 v10\n    store b1 v9 v11\n"
+            );
+            let runs =
+                [(0, 1), (0, 16), (-7, 9), (1, 64), (-33, 60), (5, 105)].map(|(lo, hi): (i64, i64)| {
+                    let buffers = vec![filled(element, hi - lo), filled(element, hi - lo)];
+                    (vec![lo, hi, -lo.div_euclid(period), -lo], buffers)
+                });
+            let runs: Vec<(&[i64], &[Vec<u8>])> =
+                runs.iter().map(|(args, buffers)| (&args[..], &buffers[..])).collect();
+            check(&text, &runs, "vpermt2");
+        }
+    }
+}

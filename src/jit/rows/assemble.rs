@@ -161,7 +161,11 @@ fn woven(program: &Program) -> BTreeSet<u8> {
         Shape::Store(_, Part::Woven { of, .. }) => Some(of),
         _ => None,
     });
-    stores.collect()
+    let loads = program.homes.iter().filter_map(|home| match home {
+        Home::Load(_, _, Part::Woven { of, .. }) => Some(*of),
+        _ => None,
+    });
+    stores.chain(loads).collect()
 }
 
 /// Puts the mask of the lanes below a count on the stack, from the lane `from` on.

@@ -1,7 +1,7 @@
 //! Stores past the cache: which of a row's stores may take that way, and the code that finds out whether they do.
 //!
 //! ```text
-//! the caller wants it, and all stores lie equally far behind a multiple of a register?
+//! the caller wants it, and all stores lie equally many steps behind a multiple of a register?
 //!     a first pass in a mask, up to that multiple; then whole registers, written without reading their lines first
 //! otherwise
 //!     whole registers, through the cache
@@ -21,8 +21,8 @@ pub(super) struct Past {
     wanted: usize,
     /// Where they go.
     places: Vec<Address>,
-    /// Bytes of an element.
-    bytes: i64,
+    /// Bytes from one step of the row to the next.
+    step: i64,
 }
 
 /// The instruction that stores past the cache instead of another one.
@@ -42,15 +42,16 @@ pub(super) fn past(program: &mut Program) -> Option<Past> {
     });
     let stores: Vec<(Address, &Encoding)> = stores.collect();
     let (first, encoding) = *stores.first()?;
-    let bytes = if *encoding == ops::STOREPS { 4 } else { 8 };
     let alike = |(place, own): &(Address, &Encoding)| {
-        *own == encoding && instead(own).is_some() && place.step == bytes
+        *own == encoding && instead(own).is_some() && place.step == first.step
     };
-    if !program.loops.is_empty() || first.step != bytes || !stores.iter().all(alike) {
+    // Elements in turn of two or four values make steps that are longer, and still part of a register.
+    let even = matches!(first.step, 4 | 8 | 16 | 32);
+    if !program.loops.is_empty() || !even || !stores.iter().all(alike) {
         return None;
     }
     let wanted = program.slot(Slot::Past);
-    Some(Past { wanted, places: stores.into_iter().map(|(place, _)| place).collect(), bytes })
+    Some(Past { wanted, places: stores.into_iter().map(|(place, _)| place).collect(), step: first.step })
 }
 
 /// The ways out of [`Past::choose`].
@@ -72,6 +73,9 @@ impl Past {
         let (first, others) = self.places.split_first().expect("a row stores");
         bytes.load(RAX, in_frame(first.slot));
         bytes.add(RAX, first.offset);
+        bytes.copy(R11, RAX);
+        bytes.and(R11, self.step as i32 - 1);
+        cached.push(bytes.jump_forward(When::NotZero));
         for other in others {
             bytes.load(R11, in_frame(other.slot));
             bytes.add(R11, other.offset);
@@ -83,7 +87,7 @@ impl Past {
         bytes.subtract(R11, RAX);
         bytes.zero(RAX);
         bytes.and(R11, line - 1);
-        bytes.shift_right(R11, self.bytes.trailing_zeros() as u8);
+        bytes.shift_right(R11, self.step.trailing_zeros() as u8);
         Ways { cached, first: bytes.jump_forward(When::NotZero) }
     }
 }

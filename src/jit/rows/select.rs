@@ -20,7 +20,7 @@ use super::values::Values;
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
 use crate::loops::ir::{BufferId, For, Kernel, Op, Statement, ValueId};
-use crate::loops::woven::woven;
+use crate::loops::woven::{Neighbours, unwoven, woven};
 use crate::seeded::{self, Bug};
 
 /// Why a row keeps its narrow code.
@@ -54,14 +54,14 @@ pub(super) fn is_wide(element: Element) -> bool {
 pub(super) fn select(kernel: &Kernel, row: &For, bits: Bits) -> Result<Program> {
     let motions = Motions::new(kernel, row);
     let blocks = turn::blocks(kernel, &motions, &row.body, bits);
-    let mut woven = woven(kernel, row);
+    let (mut woven, unwoven) = (woven(kernel, row), unwoven(kernel, row));
     let (program, values) = (Program::new(), Values::default());
-    let mut selector = Selector { kernel, motions, bits, blocks, inner: None, program, values };
+    let mut selector = Selector { kernel, motions, bits, blocks, unwoven, inner: None, program, values };
     for statement in &row.body.statements {
         match statement {
             Statement::Let(_) => {}
             Statement::Store(buffer, offset, value) => {
-                match woven.iter_mut().find(|woven| woven.has(*buffer, *offset)) {
+                match woven.iter_mut().find(|woven| woven.to.has(*buffer, *offset)) {
                     Some(woven) => selector.weave(woven, *offset, *value)?,
                     None => selector.store(*buffer, *offset, *value)?,
                 }
@@ -80,6 +80,8 @@ pub(super) struct Selector<'k> {
     pub(super) bits: Bits,
     /// Loads that are done together.
     pub(super) blocks: Vec<Turned>,
+    /// Loads whose elements lie in turn.
+    pub(super) unwoven: Vec<Neighbours>,
     /// The loop that is under way, and what moves along it.
     pub(super) inner: Option<(usize, Motions<'k>)>,
     pub(super) program: Program,
@@ -174,6 +176,9 @@ impl Selector<'_> {
             Op::Load(buffer, offset) => {
                 if let Some(block) = self.block_of(id) {
                     return self.turned(block, id);
+                }
+                if let Some(lanes) = self.unweave(buffer, offset)? {
+                    return Ok(lanes);
                 }
                 let element = self.kernel.buffers[buffer.index()].element;
                 match self.motions.of(offset) {

@@ -2,7 +2,7 @@
 
 use super::program::Reg;
 use super::select::Lanes;
-use crate::loops::ir::ValueId;
+use crate::loops::ir::{BufferId, ValueId};
 use std::collections::HashMap;
 
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(super) struct Values {
     pub(super) wide: HashMap<u64, Reg>,
     /// Whole registers by their place in the pool.
     pub(super) pool: HashMap<i32, Reg>,
+    /// Elements of buffers that were loaded together with others.
+    pub(super) unwoven: HashMap<(BufferId, ValueId), Lanes>,
 }
 
 impl Values {

@@ -19,7 +19,7 @@ use crate::graph::scalar::BinaryFn;
 use crate::graph::types::Element;
 use crate::loops::ir::{Block, For, Kernel, LoopKind, Op, Statement, ValueId};
 use crate::loops::vary::growth;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Divisors that rows are cut by, at the most: so many stores are put together.
 pub const LARGEST_PERIOD: i64 = 4;
@@ -99,27 +99,26 @@ fn shifted(kernel: &Kernel, id: ValueId) -> Option<(ValueId, i64)> {
     constant(kernel, b).filter(|by| by.unsigned_abs() < FAR as u64).map(|by| (a, by))
 }
 
-/// The number that a row is cut by: what its coordinate is divided by. Its stores follow each other, and there is nothing
-/// in it but straight-line code.
+/// The number that a row is cut by: what its coordinate is divided by where it reads. Its stores follow each other, and
+/// there is nothing in it but straight-line code.
 fn period(kernel: &Kernel, row: &For) -> Option<i64> {
     let growth = growth(kernel, row.var);
     // What the coordinate was divided by to get a value.
     let mut divided: BTreeMap<ValueId, i64> = BTreeMap::from([(row.var, 1)]);
-    let mut period = 1;
+    let (mut uneven, mut reads, mut period) = (BTreeSet::new(), false, 1);
     for statement in &row.body.statements {
         match statement {
             Statement::Let(id) if is_clamped(kernel, *id, &divided) => return None,
             Statement::Let(id) => {
-                let by = match (division(kernel, *id), shifted(kernel, *id)) {
-                    (Some((of, Division::Quotient(by) | Division::Remainder(by))), _) => {
-                        divided.get(&of).map(|known| known * by)
-                    }
-                    (None, Some((of, _))) => divided.get(&of).copied(),
-                    (None, None) => None,
-                };
+                let by = divisor(kernel, *id, &divided);
                 if let Some(by) = by.filter(|by| *by <= LARGEST_PERIOD) {
                     period = lcm(period, by);
                     divided.insert(*id, by);
+                }
+                let op = &kernel.value(*id).op;
+                if by.is_some_and(|by| by > 1) || op.args().iter().any(|arg| uneven.contains(arg)) {
+                    uneven.insert(*id);
+                    reads |= matches!(op, Op::Load(..) | Op::Table(..));
                 }
             }
             Statement::Store(_, offset, _) if growth[offset.index()] == Some(1) => {}
@@ -127,7 +126,17 @@ fn period(kernel: &Kernel, row: &For) -> Option<i64> {
         }
     }
     let size = row.body.statements.len() * period as usize;
-    ((2..=LARGEST_PERIOD).contains(&period) && size <= LARGEST).then_some(period)
+    (reads && (2..=LARGEST_PERIOD).contains(&period) && size <= LARGEST).then_some(period)
+}
+
+/// What the coordinate is divided by to get a value, if it is made of others of which that is known.
+fn divisor(kernel: &Kernel, id: ValueId, divided: &BTreeMap<ValueId, i64>) -> Option<i64> {
+    match division(kernel, id) {
+        Some((of, Division::Quotient(by) | Division::Remainder(by))) => {
+            divided.get(&of).and_then(|known| known.checked_mul(by))
+        }
+        None => shifted(kernel, id).and_then(|(of, _)| divided.get(&of).copied()),
+    }
 }
 
 /// Whether a value is the coordinate, clamped: then the row is one of the ends that `split` made, and short.
