@@ -66,6 +66,34 @@ fn hosted(builder: Builder, bad: Option<[i64; 2]>) -> (Engine, Calls) {
     (engine, calls)
 }
 
+/// A source whose elements take 256 reads each, which every tile of `out` needs much of.
+const MEANS: &str = "
+tensor a: f32[y: inf, x: inf] = rand(y, x)
+tensor rows: f32[y: inf, k: inf] = mean(j in 0..256) a[y, 192 * k + j]
+tensor gain: f32[l: inf, k: inf] = mean(i in 0..256) rows[192 * l + i, k]
+tensor out: f32[y: inf, x: inf] = a[y, x] * gain[y // 192, x // 192]
+";
+
+/// Products that three neighbours read: cheaper to compute three times than to keep.
+const PRODUCTS: &str = "
+tensor a: f32[y: inf, x: inf] = sin(y) + cos(x)
+tensor square: f32[y: inf, x: inf] = sum(i in -1..=1) a[y + i, x] * a[y + i, x]
+tensor out: f32[y: inf, x: inf] = square[y, x - 1] + square[y, x] + square[y, x + 1]
+";
+
+#[test]
+fn what_takes_many_reads_is_computed_once() {
+    let (_, stats) = read(&compiled(jit(1, &[64, 768]), MEANS), "out[0:768, 0:768]");
+    assert_eq!(elements(&stats, "rows"), (768 + 64) * 4, "{:?}", stats.computed);
+}
+
+#[test]
+fn what_costs_less_than_its_keeping_is_part_of_its_reader() {
+    let (_, stats) = read(&compiled(jit(1, &[]), PRODUCTS), "out[0:64, 0:64]");
+    assert_eq!(elements(&stats, "square"), 0, "{:?}", stats.computed);
+    assert_eq!(elements(&stats, "a"), 66 * 66, "sines are not cheap: {:?}", stats.computed);
+}
+
 #[test]
 fn one_element_computes_only_its_cone() {
     let (_, stats) = read(&compiled(jit(1, &[]), CHAIN), "d[7, -3]");

@@ -67,8 +67,8 @@ fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
         // What has a format is kept in it.
         let apart = source == id || stages.tensor(source).format.is_some();
         let inner = body_of(stages, source).filter(|_| !apart)?;
-        let (its, inner_access) =
-            (work(stages, inner, &stages.accesses[source.index()])?, &stages.accesses[source.index()]);
+        let inner_access = &stages.accesses[source.index()];
+        let its = work(stages, inner, inner_access)?;
         let places = places(reader, access, source)?;
         let times = instances(&places);
         let loads = loads((reader, access), &places, (inner, inner_access))
