@@ -446,10 +446,31 @@ fn views_take_maps() {
         &format!("{same}p.clamp({{y: true}})[y - 1, x] + p.fill(0, {{x: true}})[y, x + 1]"),
         &format!("{same}p.permute({{0: 1, 1: 0}}).wrap({{x: 2 > 1}})[x + 5, y]"),
         "tensor t: f32[d: 48] = p.diagonal({y: true, x: true}, d)[d]",
+        "tensor t: f32[y: 32, x: 96] = p.reshape({y: 32, x: -1})[y, x]",
+        "tensor t: f32[y: 64, x: 12, z: 4] = p.reshape({x: 48})[y, 4 * x + z]",
+        "tensor t: f32[y: 4, x: 24] = p.permute([x, y]).as_strided({x: 4, y: 24}, {x: 2}, 3)[y, x]",
     ]);
     refused("E0502", &[&format!("{same}p.clamp({{y: true}})[y, x - 1]")]);
     refused("E0606", &[&format!("{same}p.flip({{y: 1}})[y, x]")]);
     refused("E0607", &[&format!("{same}p.permute({{y: x}})[y, x]")]);
+}
+
+#[test]
+fn lists_leave_dimensions_alone() {
+    let same = "tensor t: f32[y: 64, x: 48] = ";
+    inside(&[
+        &format!("{same}p.flip([_, x])[y, x] + p.permute([_, 1])[y, x] + p.clamp([_, x])[y, x - 9]"),
+        "tensor t: f32[y: 64, x: 12, z: 4] = p.reshape([_, 12, 4])[y, x, z]",
+        "tensor t: f32[y: 63, x: 2] = p.as_strided([63, 2], [_, 1], 46)[y, x]",
+    ]);
+    refused(
+        "E0606",
+        &[
+            "tensor t: f32[y: 64, x: 48] = p.reshape([64, 48, _])[y, x, 0]",
+            "tensor t: f32[y: 64] = p.clamp()[0:64, 0:64].as_strided([64], [_])[y]",
+        ],
+    );
+    refused("E0607", &[&format!("{same}p.permute([_, 0])[y, x]")]);
 }
 
 /// Twelve views of views share their index arithmetic; so does the text of it.

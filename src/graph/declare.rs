@@ -175,20 +175,19 @@ fn domain(checker: &mut Checker<'_>, module: ModuleId, name: &Ident, ty: &ast::T
             .help("give each dimension a label of its own, or `_`")
             .err();
         }
-        dims.push(extent(checker, module, dim)?.labelled(label));
+        dims.push(extent(checker, module, name, dim)?.labelled(label));
     }
     Domain::new(dims).map_err(|error| Box::new(not_a_domain(&error.message)))
 }
 
-fn extent(checker: &mut Checker<'_>, module: ModuleId, dim: &ast::Dim) -> Result<Dim> {
+fn extent(checker: &mut Checker<'_>, module: ModuleId, name: &Ident, dim: &ast::Dim) -> Result<Dim> {
+    let mut bound = |end: &Bound| bound(checker, module, name, dim, end);
     let (lower, upper, marks) = match &dim.extent {
-        Extent::Count(count) => match bound(checker, module, count)? {
+        Extent::Count(count) => match bound(count)? {
             INF => (-INF, INF, (count.implicit, count.implicit)),
             n => (0, n, (false, count.implicit)),
         },
-        Extent::Range(lo, hi) => {
-            (bound(checker, module, lo)?, bound(checker, module, hi)?, (lo.implicit, hi.implicit))
-        }
+        Extent::Range(lo, hi) => (bound(lo)?, bound(hi)?, (lo.implicit, hi.implicit)),
     };
     let finite = |bound: i64| (bound.abs() != INF).then_some(bound);
     let upside_down = lower > upper || lower == INF || upper == -INF;
@@ -230,8 +229,14 @@ fn extent(checker: &mut Checker<'_>, module: ModuleId, dim: &ast::Dim) -> Result
     }
 }
 
-/// A bound of a dimension; ±INF for `inf` and `-inf`.
-fn bound(checker: &mut Checker<'_>, module: ModuleId, bound: &Bound) -> Result<i64> {
+/// A bound of dimension `dim` of tensor `name`; ±INF for `inf` and `-inf`.
+fn bound(
+    checker: &mut Checker<'_>,
+    module: ModuleId,
+    name: &Ident,
+    dim: &ast::Dim,
+    bound: &Bound,
+) -> Result<i64> {
     let ast = checker.modules.get(module).clone();
     match ast.ast.expr(bound.value) {
         Expr::Inf => return Ok(INF),
@@ -242,7 +247,10 @@ fn bound(checker: &mut Checker<'_>, module: ModuleId, bound: &Bound) -> Result<i
     if value.unsigned_abs() < INF.unsigned_abs() {
         return Ok(value);
     }
-    Diagnostic::new(Code::E0312, format!("bound {value} is outside the index space of ±(2^62 - 2)"))
+    let (dim, tensor) = (quoted(&dim.label.name), quoted(&name.name));
+    let message =
+        format!("dimension {dim} of {tensor} reaches {value}, outside the index space of ±(2^62 - 2)");
+    Diagnostic::new(Code::E0312, message)
         .at(ast.ast.span(bound.value), "too far")
         .help("write `inf` or `-inf` for a dimension without end")
         .err()
@@ -346,7 +354,7 @@ fn unknown_in_function(checker: &Checker<'_>, id: ModuleId, known: &[Arc<str>], 
             .fix(Span { start: 0, end: 0, ..free.span }, format!("use {module}\n"))
             .help(format!("add `use {module}` at the top: it defines `{name}`")),
         (None, Some(close)) => {
-            unknown.fix(free.span, close).help(format!("write `{close}`, if that was meant"))
+            unknown.fix(free.span, close).help(format!("write {}, if that was meant", quoted(close)))
         }
         (None, None) => {
             unknown.help("pass it as an argument: a function sees its arguments and top-level names")

@@ -93,10 +93,12 @@ impl FileKind {
 /// Every output of the script; those of files it uses are theirs alone.
 pub(super) fn outputs(checker: &mut Checker<'_>) -> Vec<Output> {
     let (mut outputs, mut known) = (Vec::new(), BTreeMap::new());
-    for (symbol, module) in items(checker) {
+    let items = items(checker);
+    let streams = items.iter().any(|(symbol, module)| is_stream(&module.ast.items[symbol.item as usize]));
+    for (symbol, module) in items {
         let item = &module.ast.items[symbol.item as usize];
         let ItemKind::Output { path, value, options } = &item.kind else { continue };
-        let output = output(checker, symbol.module, path, *value, options, item.span);
+        let output = output(checker, symbol.module, path, *value, options, item.span, streams);
         let Some(output) = checker.diagnostics.take(output) else { continue };
         if symbol.module != ModuleId(0) {
             checker.diagnostics.push(not_written(path));
@@ -120,6 +122,7 @@ fn output(
     value: ExprId,
     options: &[OutputOption],
     span: Span,
+    streams: bool,
 ) -> Result<Output> {
     let Some(kind) = FileKind::of(&path.value) else {
         let endings: Vec<_> = KINDS.iter().map(|(ending, _)| *ending).collect();
@@ -133,7 +136,7 @@ fn output(
     };
     let view = checker.view_of(module, value, Owner::default())?;
     let place = checker.modules.get(module).ast.span(value);
-    if !grows(checker, &view) {
+    if !(streams && grows(&view)) {
         bounded(&view, place)?;
     }
     given_once(options)?;
@@ -150,17 +153,18 @@ fn output(
     Ok(Output { path: path.value.clone(), kind, view, options, span })
 }
 
-/// Whether a view may go on along its first dimension until a stream ends: there is one, and everything else has ends.
-fn grows(checker: &Checker<'_>, view: &View) -> bool {
-    let streams = |item: &Item| match &item.kind {
+/// Data that arrives while the script runs.
+fn is_stream(item: &Item) -> bool {
+    match &item.kind {
         ItemKind::Input { from: Some(InputFrom::Word(word)), .. } => &*word.name == "stream",
         _ => false,
-    };
+    }
+}
+
+/// Whether a view may go on along its first dimension until a stream ends: everything else has ends.
+fn grows(view: &View) -> bool {
     let mut dims = view.domain().dims().iter().map(|dim| dim.interval);
-    let first = dims.next().is_some_and(|first| first.lower().is_some());
-    first
-        && dims.all(Interval::is_bounded)
-        && items(checker).iter().any(|(symbol, module)| streams(&module.ast.items[symbol.item as usize]))
+    dims.next().is_some_and(|first| first.lower().is_some()) && dims.all(Interval::is_bounded)
 }
 
 /// An unbounded dimension needs both ends.

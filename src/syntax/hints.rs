@@ -12,6 +12,7 @@ mod brackets;
 mod expressions;
 mod habits;
 mod items;
+mod missing;
 
 use super::explain::Failure;
 use crate::diagnostic::Diagnostic;
@@ -26,6 +27,7 @@ const RULES: &[Rule] = &[
     items::foreign_assignment,
     expressions::bare_point,
     items::unknown_item,
+    items::import_from,
     items::unlabelled_dimension,
     items::keyword_as_name,
     habits::missing_let,
@@ -47,6 +49,11 @@ const RULES: &[Rule] = &[
     expressions::single_equals,
     expressions::call_of_value,
     items::missing_colon,
+    missing::missing_type,
+    missing::missing_range,
+    missing::misspelt_keyword,
+    missing::foreign_sign,
+    missing::missing_sign,
 ];
 
 /// The message of the first slip that fits, if one does.

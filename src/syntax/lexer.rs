@@ -201,6 +201,9 @@ fn bad_number(error: NumberError, written: &str, span: Span) -> Diagnostic {
 fn letters_help(digits: &str, letters: &str) -> String {
     match (digits, letters.as_bytes()) {
         ("0", [b'X', ..]) => "write hexadecimal numbers with a small x: `0xff`".into(),
+        (hex, _) if hex.starts_with("0x") => {
+            "write digits and the letters `a` to `f` after `0x`: `0xff`".into()
+        }
         ("0", [b'b' | b'o' | b'B' | b'O', ..]) => "write the number in decimal or hexadecimal: `0xff`".into(),
         (_, [b'f' | b'i' | b'u', ..]) => format!("write a cast to choose a type: `f32({digits})`"),
         _ => format!("write `{digits} * {letters}` for a product, or start the name with a letter"),
@@ -252,6 +255,8 @@ fn instead(c: char) -> Option<&'static str> {
         '≥' => "`>=`",
         '≠' => "`!=`",
         '…' => "`...`",
+        '@' => "`sum(k in 0..n) a[y, k] * b[k, x]` for a product of matrices",
+        '\\' => "nothing: a line may end anywhere",
         '∞' => "`inf`",
         '∑' => "`sum(i in a..b)`",
         '！' | '!' => "`not`",

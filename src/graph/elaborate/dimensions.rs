@@ -10,12 +10,19 @@ use crate::index::domain::DimRef;
 use crate::syntax::ast::{Expr, ExprId};
 
 impl Elaborator<'_, '_> {
-    /// `.permute([x, y])`, or `.permute({y: x, x: y})`: which dimension goes where another was.
+    /// `.permute([x, y])`, or `.permute({y: x, x: y})`: which dimension goes where another was; `_` stays.
     pub(super) fn permute(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
         op.takes(1, 1)?;
         let module = self.frame().module.clone();
         let dims = match module.ast.expr(module.ast.unparen(op.args[0])) {
             Expr::Map(entries) => self.exchanged(view, op, entries)?,
+            Expr::List(items) => {
+                let read = |(at, item): (usize, &ExprId)| match self.is_blank(*item) {
+                    true => Ok(position(at)),
+                    false => self.dimension(view, op, *item).map(position),
+                };
+                items.iter().enumerate().map(read).collect::<Result<_>>()?
+            }
             _ => self.dimensions(view, op, op.args[0])?,
         };
         if dims.len() != view.rank() {
@@ -38,12 +45,13 @@ impl Elaborator<'_, '_> {
         Ok(dims.into_iter().map(position).collect())
     }
 
-    /// A list of dimensions, or a map that says of some whether they are meant.
+    /// A list of dimensions, in which `_` names none, or a map that says of some whether they are meant.
     pub(super) fn dimensions(&mut self, view: &View, op: &Op<'_>, arg: ExprId) -> Result<Vec<DimRef>> {
         let module = self.frame().module.clone();
         match module.ast.expr(module.ast.unparen(arg)) {
             Expr::List(items) => {
-                items.iter().map(|item| self.dimension(view, op, *item).map(position)).collect()
+                let named: Vec<_> = items.iter().filter(|item| !self.is_blank(**item)).collect();
+                named.into_iter().map(|item| self.dimension(view, op, *item).map(position)).collect()
             }
             Expr::Map(entries) => {
                 let mut dims = Vec::new();

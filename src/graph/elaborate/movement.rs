@@ -127,7 +127,7 @@ impl Elaborator<'_, '_> {
         Ok(values)
     }
 
-    fn is_blank(&self, id: ExprId) -> bool {
+    pub(super) fn is_blank(&self, id: ExprId) -> bool {
         matches!(self.frame().module.ast.expr(id), Expr::Name(name) if &**name == "_")
     }
 
@@ -275,10 +275,50 @@ impl Elaborator<'_, '_> {
 
     // --- shapes ---
 
+    /// Sizes or strides: a list of any length, in which `_` stands for what its dimension has `now`, or a map of what
+    /// changes. Of what has no strides, `now` is empty.
+    fn sizes(&mut self, view: &View, op: &Op<'_>, arg: ExprId, now: &[i64]) -> Result<Vec<i64>> {
+        let module = self.frame().module.clone();
+        let kept = |this: &Self, at: usize, place: ExprId| match now.get(at) {
+            Some(size) => Ok(*size),
+            None => this.nothing_to_keep(view, op, at, place),
+        };
+        match module.ast.expr(module.ast.unparen(arg)) {
+            Expr::List(items) => {
+                let read = |(at, item): (usize, &ExprId)| match self.is_blank(*item) {
+                    true => kept(self, at, *item),
+                    false => self.constant_int(*item, &op.what()),
+                };
+                items.iter().enumerate().map(read).collect()
+            }
+            Expr::Map(_) => {
+                let given = self.values(view, op, arg, |this, expr| this.constant_int(expr, &op.what()))?;
+                let sizes = given.into_iter().enumerate();
+                sizes.map(|(at, size)| size.map_or_else(|| kept(self, at, arg), Ok)).collect()
+            }
+            _ => self.int_list(op, arg),
+        }
+    }
+
+    fn nothing_to_keep<T>(&self, view: &View, op: &Op<'_>, at: usize, place: ExprId) -> Result<T> {
+        let (op_name, name) = (&op.name.name, quoted(&view.name));
+        let message = match at < view.rank() {
+            true => format!("`.{op_name}` keeps a stride, but {name} has no strides"),
+            false => {
+                let rank = counted(view.rank(), "dimension");
+                format!("`.{op_name}` keeps dimension {at}, but {name} has {rank}")
+            }
+        };
+        Diagnostic::new(Code::E0606, message)
+            .at(self.span(place), &op.about)
+            .help("write a number: `_` keeps what the dimension at its place has")
+            .err()
+    }
+
     fn reshape(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
         op.takes(1, 1)?;
-        let given = self.int_list(op, op.args[0])?;
         let count = op.count(view)?;
+        let given = self.sizes(view, op, op.args[0], &lengths(view))?;
         let shape = op.infer(&given, count, view)?;
         op.check(view.reshaped(&shape))
     }
@@ -296,10 +336,12 @@ impl Elaborator<'_, '_> {
 
     fn as_strided(&mut self, view: &View, op: &Op<'_>) -> Result<View> {
         op.takes(2, 3)?;
-        let shape = self.int_list(op, op.args[0])?;
-        let strides = self.int_list(op, op.args[1])?;
-        let offset = op.args.get(2).map_or(Ok(0), |arg| self.constant_int(*arg, &op.what()))?;
         op.count(view)?;
+        let base = self.checker.tensors[view.base.index()].domain.clone();
+        let now = view.strided(&base).map(|strided| strided.strides).unwrap_or_default();
+        let shape = self.sizes(view, op, op.args[0], &lengths(view))?;
+        let strides = self.sizes(view, op, op.args[1], &now)?;
+        let offset = op.args.get(2).map_or(Ok(0), |arg| self.constant_int(*arg, &op.what()))?;
         if shape.len() != strides.len() {
             let (sizes, strides) = (counted(shape.len(), "size"), counted(strides.len(), "stride"));
             let message = format!("`.as_strided` has {sizes}, but {strides}");
@@ -312,7 +354,6 @@ impl Elaborator<'_, '_> {
                 "write sizes of 0 or more",
             );
         }
-        let base = self.checker.tensors[view.base.index()].domain.clone();
         let strided = op.check(view.as_strided(&base, &shape, &strides, offset))?;
         op.check_positions(&strided, &shape, &strides, offset)?;
         Ok(strided)
@@ -417,6 +458,10 @@ impl Elaborator<'_, '_> {
             .help("write one entry per dimension, `_` to leave one alone, or a map `{label: value}`")
             .err()
     }
+}
+
+fn lengths(view: &View) -> Vec<i64> {
+    view.domain().shape().unwrap_or_default()
 }
 
 fn all_dims(view: &View) -> Vec<DimRef> {

@@ -107,7 +107,8 @@ impl Op<'_> {
             "permute" => "name every dimension once",
             "stride" => "use a stride of 1 or more, or a negative one to count down",
             "vindex" => "give all lists one length, and coordinates that the dimensions have",
-            "translate_by" | "translate_to" => "use smaller numbers",
+            "translate_by" => "use smaller numbers",
+            "translate_to" => "write `_` for a dimension that has no beginning, and coordinates within ±2^62",
             "diagonal" => "name two or more dimensions that overlap",
             _ => "fit the argument to the tensor",
         }

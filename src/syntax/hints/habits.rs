@@ -47,13 +47,17 @@ pub(super) fn binder_with_equals(failure: &Failure<'_, '_>) -> Option<Diagnostic
         .then(|| unexpected(failure).help(format!("write `in`: `{} in …`", failure.text(failure.at - 1))))
 }
 
-/// `a if c else b`, `elif`, `for i in`, `x as f32`
+/// `a if c else b`, `elif`, `for i in`, `x as f32`, `x mod 2`
 pub(super) fn word_of_another_language(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     let after_operand = failure.expects("*") && !failure.at_end();
     let help = match (failure.kind(failure.at)?, failure.text(failure.at)) {
         (Kind::If, _) => "write the condition first: `if c then a else b`".to_owned(),
         (Kind::Ident, "elif" | "elsif" | "elseif") => "write `else if c then …`".to_owned(),
         (Kind::Ident, "for") => "write the range first: `sum(i in 0..n) …`".to_owned(),
+        (Kind::Ident, "mod" | "rem") => "write `%` for the remainder".to_owned(),
+        (Kind::Ident, "div") => "write `//` to divide and round down".to_owned(),
+        (Kind::Ident, "xor") => "write `^`".to_owned(),
+        (Kind::Ident, "is") => "write `==` to compare".to_owned(),
         (Kind::As, _) if failure.kind(failure.at + 1) == Some(Kind::Ident) => {
             format!("call the type: `{}(…)`", failure.text(failure.at + 1))
         }

@@ -1,7 +1,7 @@
 //! Slips in items, clauses and types.
 
 use super::brackets::open_before;
-use crate::diagnostic::{Code, Diagnostic, closest};
+use crate::diagnostic::{Code, Diagnostic, closest, quoted};
 use crate::syntax::explain::{Failure, unexpected};
 use crate::syntax::token::{ITEM_WORDS, Kind};
 
@@ -63,7 +63,11 @@ pub(super) fn unknown_item(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     let assigns = line == failure.at && next == Some(Kind::Equals) && failure.expects("tensor");
     let diagnostic = Diagnostic::new(Code::E0110, format!("{} does not start an item", failure.name(line)))
         .at(failure.span(line), "unknown item");
+    let loops = matches!(failure.text(line), "for" | "while" | "foreach" | "loop");
     match item_word(failure.text(line)) {
+        None if loops && line == failure.at => Some(diagnostic.help(
+            "say what one element is, and every element is: `tensor a: f32[x: 512] = …`; reduce with `sum(i in 0..3) …`",
+        )),
         Some(word) if starts_item => {
             Some(diagnostic.fix(failure.span(line), word).help(format!("write `{word}`")))
         }
@@ -85,6 +89,15 @@ fn item_word(word: &str) -> Option<&'static str> {
         "const" | "val" | "auto" => Some("let"),
         _ => closest(word, ITEM_WORDS.iter().copied()),
     }
+}
+
+/// `from noise import fbm`
+pub(super) fn import_from(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
+    let from = failure.kind(failure.at)? == Kind::From && failure.kind(failure.at + 1)? == Kind::Ident;
+    (from && failure.expects("tensor")).then(|| {
+        let import = quoted(&format!("use {}", failure.text(failure.at + 1)));
+        unexpected(failure).help(format!("write {import}, which brings in all its names"))
+    })
 }
 
 /// `param map = 3`
