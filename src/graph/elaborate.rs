@@ -410,7 +410,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let in_function = !self.calls.is_empty();
         match closest(name, known) {
             _ if name == "_" => unknown.help("give the dimension a label: `_` names nothing"),
-            Some(close) => unknown.fix(span, close).help(format!("write {}, if that was meant", quoted(close))),
+            Some(close) => {
+                unknown.fix(span, close).help(format!("write {}, if that was meant", quoted(close)))
+            }
             None if in_function && self.frames[0].locals.iter().any(|(local, _)| &**local == name) => unknown
                 .help(format!("pass `{name}` as an argument: a function does not see the caller's labels")),
             None => unknown.help("declare it, or check its spelling"),
