@@ -228,6 +228,11 @@ impl<'m> Call<'m> {
         Call::new(self.module, lowered, self.numbers, &places, None)
     }
 
+    /// Writes to where it is read from again, not past the cache.
+    pub fn through_the_cache(&mut self) {
+        self.writes = Writes::Cached;
+    }
+
     /// What it writes.
     pub fn written(&self) -> &Place<'m> {
         &self.written
