@@ -55,13 +55,19 @@ impl Pace {
         Pace { elements, task: AtomicU64::new(0) }
     }
 
-    /// Does a task that makes so many elements, and takes note of how long it took.
-    pub fn task<T>(&self, elements: u128, task: impl FnOnce() -> T) -> T {
+    /// Does a task that makes so many elements, and takes note of how long it took, unless it was not finished. Tasks
+    /// with little to do among others count less.
+    pub fn task<T, E>(
+        &self,
+        elements: u128,
+        task: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
         let start = Instant::now();
-        let done = task();
+        let done = task()?;
         let each = start.elapsed().as_nanos().saturating_mul(1000) / elements.max(1);
-        self.task.store(each.clamp(1, u64::MAX.into()) as u64, Ordering::Relaxed);
-        done
+        let before = self.task.load(Ordering::Relaxed);
+        self.task.store((each.clamp(1, u64::MAX.into()) as u64).max(before / 2), Ordering::Relaxed);
+        Ok(done)
     }
 
     /// Nanoseconds that tasks take which make so many elements, if one has been done.
@@ -265,7 +271,15 @@ mod tests {
         pace.timed(1, || {});
         assert_eq!(pace.elements(), 5000, "a call of one element says nothing");
         assert_eq!(pace.expected(1), None, "no task has been done");
-        pace.task(1000, || std::thread::sleep(Duration::from_millis(1)));
+        assert_eq!(pace.task(1000, || Err::<(), i32>(7)), Err(7));
+        assert_eq!(pace.expected(1), None, "one that fails says nothing");
+        let sleep = || {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok::<(), i32>(())
+        };
+        assert_eq!(pace.task(1000, sleep), Ok(()));
         assert!(pace.expected(2000).is_some_and(|nanoseconds| nanoseconds >= 2_000_000));
+        assert_eq!(pace.task(1000, || Ok::<(), i32>(())), Ok(()));
+        assert!(pace.expected(2000).is_some_and(|nanoseconds| nanoseconds >= 1_000_000));
     }
 }
