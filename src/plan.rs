@@ -2,16 +2,19 @@
 //!
 //! - [`stages`] are the simple kinds of work, [`needs`] what each needs of the others;
 //! - [`mod@group`] decides what is computed together, [`grid`] and [`shape`] in which tiles;
-//! - [`recurrence`] says which boxes of earlier steps a step needs.
+//! - [`recurrence`] says which boxes of earlier steps a step needs, [`blocking`] how many of them go over their
+//!   elements at once, [`passes`] how.
 
 pub mod apart;
 pub mod bands;
+pub mod blocking;
 pub mod fuse;
 pub mod grid;
 pub mod group;
 pub mod inline;
 pub mod needs;
 pub mod order;
+pub mod passes;
 pub mod peak;
 pub mod print;
 pub mod readers;

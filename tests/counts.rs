@@ -519,6 +519,66 @@ fn workers_share_the_steps_of_a_recurrence() {
     }
 }
 
+/// Recurrences that read far and near, several steps back, on one side only, into walls, round the edge, and from a
+/// source that changes with every step.
+const KINDS: &str = "
+tensor force: f32[t: inf, y: inf, x: inf] = rand(t, y, x)
+tensor far: f32[t: 0..50, y: inf, x: inf] =
+    if t == 0 then rand(y, x) else 0.5 * (far[t-1, y-3, x+1] + far[t-1, y+2, x-2])
+tensor wave: f32[t: 0..50, y: inf, x: inf] =
+    if t < 2 then rand(y, x) else 0.5 * (wave[t-1, y-1, x] + wave[t-1, y+1, x]) - 0.25 * wave[t-2, y, x-1]
+tensor aside: f32[t: 0..50, y: inf, x: inf] =
+    if t == 0 then rand(y, x) else 0.5 * aside[t-1, y-1, x] + 0.25 * aside[t-1, y-2, x-1]
+tensor walls: f32[t: 0..50, y: 0..300, x: 0..260] =
+    if t == 0 then rand(y, x)
+    else 0.25 * (walls[t-1, max(y-1, 0), x] + walls[t-1, min(y+1, 299), x] + walls[t-1, y, max(x-1, 0)])
+tensor torus: f32[t: 0..50, y: 0..300, x: 0..260] =
+    if t == 0 then rand(y, x)
+    else 0.25 * (torus[t-1, (y + 299) % 300, x] + torus[t-1, (y + 1) % 300, x] + torus[t-1, y, max(x-1, 0)])
+tensor forced: f32[t: 0..50, y: inf, x: inf] =
+    if t == 0 then 0 else 0.5 * (forced[t-1, y-1, x] + forced[t-1, y, x+1]) + force[t, y, x]
+";
+
+#[test]
+fn any_number_of_steps_per_pass_gives_the_same_bits_and_no_more_work() {
+    let reference = compiled(jit(1, &[1, 1000, 1000]), KINDS);
+    for name in ["far", "wave", "aside", "walls", "torus", "forced"] {
+        let slice = format!("{name}[20, 0:300, 0:260]");
+        let (expect, once) = read(&reference, &slice);
+        for (threads, tile) in [
+            (1, vec![]),
+            (1, vec![2, 7, 999]),
+            (1, vec![8, 16, 64]),
+            (2, vec![5, 3, 999]),
+            (3, vec![21, 64, 999]),
+        ] {
+            let (data, stats) = read(&compiled(jit(threads, &tile), KINDS), &slice);
+            let told = format!("{slice}, {threads} threads, tiles of {tile:?}");
+            accounts(&told, &stats);
+            assert_eq!(elements(&stats, name), elements(&once, name), "{told}");
+            assert!(data == expect, "{told}");
+        }
+    }
+}
+
+#[test]
+fn steps_that_leave_the_cache_go_several_per_pass() {
+    let engine = compiled(jit(1, &[]), STEPS);
+    let notes = |slice: &str| engine.plan(slice).unwrap().notes.join("\n");
+    let small = notes("h[30, 0:64, 0:64]");
+    assert!(small.contains("one step per pass, since 123.0 kB of them stay in a cache of 1.0 MB"), "{small}");
+    let large = notes("h[30, 0:4096, 0:4096]");
+    assert!(large.contains("8 steps per pass in blocks of 8×"), "{large}");
+    assert!(large.contains("since 138.2 MB of them do not stay in a cache of 1.0 MB, blocks do"), "{large}");
+    // What is computed, and what is held, is the same as without.
+    let (one, many) = (compiled(jit(1, &[1, 9999, 9999]), STEPS), engine);
+    let slice = "h[30, 0:700, 0:700]";
+    let ((expect, once), (data, stats)) = (read(&one, slice), read(&many, slice));
+    assert_eq!(elements(&stats, "h"), cone(30, 700, 700));
+    assert_eq!(stats.bytes.peak_planned, once.bytes.peak_planned);
+    assert!(data == expect);
+}
+
 #[test]
 fn a_large_recurrence_is_handed_on_step_by_step() {
     for threads in [1, 2] {

@@ -39,6 +39,7 @@ def arguments():
                         help="such as w1,w5 (default: all)")
     parser.add_argument("--peers", type=some_of(PEERS), default=PEERS, help="such as halide,c (default: all)")
     parser.add_argument("--quick", action="store_true", help="small sizes and few rounds")
+    parser.add_argument("--size", type=int, help="another size than the workload's own, such as 4096")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--core", type=int, default=os.cpu_count() - 1, help="the core for one thread (default: the last)")
     parser.add_argument("--rounds", type=int, help="turns of every tool (default: 5, quick: 4)")
@@ -110,7 +111,7 @@ def main():
     before, rows, any_wrong = os.getloadavg(), [], False
     for key in args.workloads:
         work = WORKLOADS[key]
-        n = work.quick if args.quick else work.full
+        n = args.size or (work.quick if args.quick else work.full)
         tools, wrong = measure(work, n, args)
         any_wrong |= wrong
         if tools and tools[0].name == "itp":

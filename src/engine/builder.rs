@@ -65,7 +65,8 @@ impl Builder {
         self
     }
 
-    /// Uses tiles of this shape over the unbounded dimensions; no result changes. Sizes below 1 count as 1.
+    /// Uses tiles of this shape over the last dimensions; no result changes. Sizes below 1 count as 1. Of a recurrence the
+    /// size along its steps is how many of them go over the elements at once, in blocks of the other sizes.
     pub fn tile(mut self, sizes: impl IntoIterator<Item = i64>) -> Builder {
         self.tile = Some(sizes.into_iter().map(|size| size.max(1)).collect());
         self

@@ -104,7 +104,7 @@ pub struct Bands<'p> {
 #[derive(Clone, Debug)]
 pub struct Band {
     members: Vec<Fresh>,
-    /// Of the target: of a recurrence, one step.
+    /// Of the target: of a recurrence, a box that holds those of the steps of a pass.
     pub target: Region,
 }
 
@@ -176,9 +176,9 @@ impl<'p> Bands<'p> {
     /// Finds what the next band computes of the target.
     fn target(&mut self) -> Option<()> {
         if let Some((steps, _)) = &self.task.steps {
-            let needed = (self.next..=steps.range.last()).find_map(|step| Some((step, steps.at(step)?)));
-            self.next = needed.as_ref().map_or(steps.range.last(), |(step, _)| *step) + 1;
-            self.band.target = needed?.1;
+            let range = steps.pass(self.next, self.group.band, self.task.tile[steps.dim]);
+            self.next = range.map_or(steps.range.last(), Interval::last) + 1;
+            self.band.target = steps.hull_of(range?);
             return Some(());
         }
         let range = Bands::range(self.group, self.task);

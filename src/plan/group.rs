@@ -7,9 +7,11 @@
 //!
 //! A stage is private to the group that reads it, unless several do, or tasks would compute too much of it again.
 
+use super::blocking::set_passes;
 use super::grid::{Grid, volume};
 use super::inline::weight;
 use super::needs::{Motion, closed_form, needed};
+use super::passes::Passes;
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
 use crate::access::exact::NEAR;
@@ -31,8 +33,10 @@ pub struct Group {
     pub members: Vec<Member>,
     /// The dimension of the target along which a task goes in bands.
     pub stream: Option<usize>,
-    /// Coordinates per band.
+    /// Coordinates per band: of a recurrence, steps per pass.
     pub band: i64,
+    /// How a recurrence goes over its steps.
+    pub passes: Option<Passes>,
     /// Why it is not part of the group that reads it; empty for what is asked for.
     pub why: &'static str,
 }
@@ -249,7 +253,8 @@ impl Former<'_> {
         let sample = work_box(self.stages, target, &sample);
         self.home.insert(target, self.groups.len());
         self.samples.push(BTreeMap::from([(target, sample)]));
-        self.groups.push(Group { target, grid, members: Vec::new(), stream: None, band: 1, why });
+        let members = Vec::new();
+        self.groups.push(Group { target, grid, members, stream: None, band: 1, passes: None, why });
     }
 
     /// Finds the group of a stage, all of whose readers have theirs.
@@ -330,6 +335,7 @@ impl Former<'_> {
         for (at, group) in self.groups.iter_mut().enumerate() {
             list_members(self.stages, self.boxes, order, &home, &targets, at, group);
             set_streams(self.stages, group, self.boxes);
+            set_passes(self.stages, self.request, group, self.boxes);
         }
         self.groups
     }

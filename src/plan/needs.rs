@@ -250,6 +250,13 @@ impl Need {
         })
     }
 
+    /// How far what a box of the reader needs along `dim` reaches beyond it on either side, if that is as far wherever
+    /// in `region` the box lies.
+    pub fn slope(&self, dim: usize, region: &[Interval]) -> Option<i64> {
+        let far = |Part { reach, .. }: &Part| reach.range.first().abs().max(reach.range.last().abs());
+        self.grows(dim, region).then(|| self.dims[dim].parts.iter().map(far).max().unwrap_or(0))
+    }
+
     /// Whether what is needed along `dim` depends on the reader's coordinates along `with`.
     pub fn follows(&self, dim: usize, with: usize) -> bool {
         let driven = |reach: &Reach| match reach.driver {

@@ -71,6 +71,9 @@ fn group(division: &Division, at: usize, text: &mut String) {
     if let Some((steps, slot)) = &task.steps {
         let held = held(slot, "steps");
         let _ = writeln!(text, "   {name}: steps {}, {held}", steps.range);
+        if let Some(passes) = &group.passes {
+            let _ = writeln!(text, "   {name}: {passes}");
+        }
     }
     for (member, slot) in group.members.iter().zip(&task.slots) {
         let Some(slot) = slot else { continue };

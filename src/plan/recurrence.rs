@@ -175,6 +175,30 @@ impl Steps {
         }
     }
 
+    /// The next pass over up to `most` steps, from `next` on; of several steps that are asked for each has its own, so
+    /// that it can be handed on before the one after it comes.
+    pub fn pass(&self, next: i64, most: i64, asked: Interval) -> Option<Interval> {
+        let first = (next..=self.range.last()).find(|step| self.needs(*step))?;
+        let last = first.saturating_add(most - 1).min(self.range.last());
+        let alone = asked.len() != Some(1) && last >= asked.first();
+        Some(Interval::trusted(first, if alone { first.max(asked.first() - 1) } else { last }))
+    }
+
+    /// Whether a step is needed at all.
+    fn needs(&self, step: i64) -> bool {
+        match &self.boxes {
+            Boxes::Listed(boxes) => boxes[(step - self.range.first()) as usize].is_some(),
+            Boxes::Settled(_) | Boxes::Growing { .. } => true,
+        }
+    }
+
+    /// A box that holds those of some steps.
+    pub fn hull_of(&self, range: Interval) -> Region {
+        let boxes = (range.first()..=range.last()).filter_map(|step| self.at(step));
+        let hull = |a: Region, b: Region| a.iter().zip(&b).map(|(a, b)| a.hull(*b)).collect();
+        boxes.reduce(hull).unwrap_or_default()
+    }
+
     /// A box that holds those of all steps.
     pub fn hull(&self) -> Region {
         match &self.boxes {

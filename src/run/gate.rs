@@ -6,55 +6,60 @@
 //!
 //! Rings hold few steps, so a worker that ran ahead would write over what another still reads.
 
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, soon};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// Where workers wait for each other.
 pub(super) struct Gate {
     /// How many there are.
     pub(super) workers: usize,
-    state: Mutex<Arrivals>,
-    wake: Condvar,
-}
-
-#[derive(Default)]
-struct Arrivals {
-    waiting: usize,
-    round: u64,
+    /// How many are waiting.
+    waiting: Mutex<usize>,
+    /// How often all were there; changes under the lock.
+    round: AtomicU64,
     /// Somebody will never come.
-    given_up: bool,
+    given_up: AtomicBool,
+    wake: Condvar,
 }
 
 impl Gate {
     /// For that many workers.
     pub(super) fn new(workers: usize) -> Gate {
-        Gate { workers, state: Mutex::default(), wake: Condvar::new() }
+        let (round, given_up) = (AtomicU64::new(0), AtomicBool::new(false));
+        Gate { workers, waiting: Mutex::new(0), round, given_up, wake: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Arrivals> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, usize> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until all workers are here; false if one will never come.
     pub(super) fn wait(&self) -> bool {
-        let mut state = self.lock();
-        state.waiting += 1;
-        if state.waiting == self.workers {
-            state.waiting = 0;
-            state.round += 1;
+        let mut waiting = self.lock();
+        let round = self.round.load(Acquire);
+        *waiting += 1;
+        if *waiting == self.workers {
+            *waiting = 0;
+            self.round.store(round + 1, Release);
             self.wake.notify_all();
-            return !state.given_up;
+            return !self.given_up.load(Acquire);
         }
-        let round = state.round;
-        while state.round == round && !state.given_up {
-            state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
+        drop(waiting);
+        let over = || self.round.load(Acquire) != round || self.given_up.load(Acquire);
+        if !soon(over) {
+            let mut waiting = self.lock();
+            while !over() {
+                waiting = self.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            }
         }
-        !state.given_up
+        !self.given_up.load(Acquire)
     }
 
     /// Sends everybody home.
     pub(super) fn give_up(&self) {
-        self.lock().given_up = true;
+        let _waiting = self.lock();
+        self.given_up.store(true, Release);
         self.wake.notify_all();
     }
 }

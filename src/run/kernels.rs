@@ -35,6 +35,8 @@ pub struct Kernel {
 #[derive(Debug)]
 pub struct Pace {
     elements: AtomicU64,
+    /// Nanoseconds that a thousand elements take with everything that is made for them; 0 as long as nobody knows.
+    task: AtomicU64,
 }
 
 /// What one call may take, about.
@@ -49,7 +51,29 @@ const FIRST_STEPS: u64 = 1 << 20;
 impl Pace {
     /// For code in which an element takes that many steps of loops.
     fn new(steps: u64) -> Self {
-        Pace { elements: AtomicU64::new((FIRST_STEPS / steps.max(1)).clamp(1, FIRST_CALL)) }
+        let elements = AtomicU64::new((FIRST_STEPS / steps.max(1)).clamp(1, FIRST_CALL));
+        Pace { elements, task: AtomicU64::new(0) }
+    }
+
+    /// Does a task that makes so many elements, and takes note of how long it took, unless it was not finished. Tasks
+    /// with little to do among others count less.
+    pub fn task<T, E>(
+        &self,
+        elements: u128,
+        task: impl FnOnce() -> std::result::Result<T, E>,
+    ) -> std::result::Result<T, E> {
+        let start = Instant::now();
+        let done = task()?;
+        let each = start.elapsed().as_nanos().saturating_mul(1000) / elements.max(1);
+        let before = self.task.load(Ordering::Relaxed);
+        self.task.store((each.clamp(1, u64::MAX.into()) as u64).max(before / 2), Ordering::Relaxed);
+        Ok(done)
+    }
+
+    /// Nanoseconds that tasks take which make so many elements, if one has been done.
+    pub fn expected(&self, elements: u128) -> Option<u128> {
+        let each = Some(self.task.load(Ordering::Relaxed)).filter(|each| *each > 0)?;
+        Some(elements.saturating_mul(each.into()) / 1000)
     }
 
     /// Elements that one call may compute.
@@ -246,5 +270,16 @@ mod tests {
         pace.took(1000, Duration::from_micros(1000));
         pace.timed(1, || {});
         assert_eq!(pace.elements(), 5000, "a call of one element says nothing");
+        assert_eq!(pace.expected(1), None, "no task has been done");
+        assert_eq!(pace.task(1000, || Err::<(), i32>(7)), Err(7));
+        assert_eq!(pace.expected(1), None, "one that fails says nothing");
+        let sleep = || {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok::<(), i32>(())
+        };
+        assert_eq!(pace.task(1000, sleep), Ok(()));
+        assert!(pace.expected(2000).is_some_and(|nanoseconds| nanoseconds >= 2_000_000));
+        assert_eq!(pace.task(1000, || Ok::<(), i32>(())), Ok(()));
+        assert!(pace.expected(2000).is_some_and(|nanoseconds| nanoseconds >= 1_000_000));
     }
 }

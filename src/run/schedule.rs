@@ -12,6 +12,7 @@ use super::memory::{Buffer, Place};
 use super::work::{Content, Scratch, Sources, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
+use crate::plan::group::work_box;
 use crate::plan::order::{Order, Step};
 use crate::plan::peak::tile_bytes;
 use crate::plan::readers::TileId;
@@ -25,7 +26,7 @@ pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize) -> Result<()> {
     let mut order = Order::new(work.division);
     let next = || order.next(work.division);
     let schedule = Schedule { work, out, board: Board::new(next, threads), spare: Mutex::default() };
-    let workers = work.division.tiles().min(threads as u128) as usize;
+    let workers = work.division.tiles().min(workers(work, threads) as u128) as usize;
     thread::scope(|scope| {
         let schedule = &schedule;
         let spawn = |worker: usize| {
@@ -37,6 +38,20 @@ pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize) -> Result<()> {
         schedule.worker(0);
     });
     schedule.finish()
+}
+
+/// Nanoseconds that a worker has to do, at the least: to start it takes a good part of that.
+const WORTH: u128 = 200_000;
+
+/// Workers that a request is worth, by what its tasks took before; all of them as long as nobody knows.
+fn workers(work: &Work<'_>, threads: usize) -> usize {
+    let stages = &work.division.stages;
+    let expected = work.division.groups.iter().map(|group| {
+        let elements = volume(&work_box(stages, group.target, &group.grid.region));
+        work.kernels.get(&group.target)?.pace.expected(elements)
+    });
+    let Some(time) = expected.sum::<Option<u128>>() else { return threads };
+    usize::try_from(time / WORTH).unwrap_or(threads).clamp(1, threads)
 }
 
 struct Schedule<'s, O> {

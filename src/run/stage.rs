@@ -37,6 +37,13 @@ pub(super) struct Ready<'m> {
     pub(super) cover: Option<(&'m Cover, Vec<&'m Rows<'m>>)>,
 }
 
+impl Ready<'_> {
+    /// What it writes is read again while it is in the cache, however large all of it is.
+    pub(super) fn read_again_soon(&mut self) {
+        self.call.through_the_cache();
+    }
+}
+
 impl<'r> Work<'r> {
     /// Every member of a task that is computed.
     pub(super) fn ready_members<'m>(&'m self, group: &Group, held: &Held<'m>) -> Vec<Option<Ready<'m>>> {

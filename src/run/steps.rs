@@ -1,22 +1,23 @@
-//! A recurrence, step by step: workers share each step of a task, and wait for each other before the next.
+//! A recurrence, pass by pass: workers share the steps of each, and wait for each other before the next.
 //!
 //! ```text
 //! step 7: rows 0..50 | rows 50..100      everybody waits      step 8: …
+//! steps 7..11: rows 0..50, 1..49, … | rows 50..100, …      everybody waits      the seam      everybody waits      …
 //! ```
 //!
 //! Every worker goes through the same bands and does its part of every box, so nobody has to be told what to do.
 
 use super::gate::{Alarm, Gate};
 use super::memory::{Place, copy, meet};
+use super::meter::Meter;
+use super::stage::Ready;
 use super::work::{Desk, Work};
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::index::Interval;
 use crate::plan::bands::{Bands, Task};
 use crate::plan::grid::volume;
-
-/// Elements of a step that are worth a worker.
-const SHARE: u128 = 1 << 15;
+use crate::plan::passes::Pass;
 
 /// Which of how many workers of a task.
 #[derive(Clone, Copy)]
@@ -25,10 +26,19 @@ struct Worker<'g> {
     gate: &'g Gate,
 }
 
+/// The kernel of a recurrence.
+struct Target<'m> {
+    /// From step to step.
+    steps: Ready<'m>,
+    /// The last one, to where the result is.
+    last: Ready<'m>,
+}
+
 impl<'r> Work<'r> {
     /// Does a task of a recurrence.
     pub(super) fn steps(&self, desk: &Desk<'_>, out: &Place<'_>) -> Result<()> {
-        let gate = Gate::new(self.sharers(desk.task));
+        let workers = desk.group.passes.as_ref().map_or(1, |passes| passes.workers);
+        let gate = Gate::new(workers.min(self.threads).max(1));
         let share = |number: usize| {
             let _alarm = Alarm(&gate);
             let done = self.share(desk, out, Worker { number, gate: &gate });
@@ -49,22 +59,16 @@ impl<'r> Work<'r> {
         })
     }
 
-    /// Workers that share a task: as many as its largest step is worth.
-    fn sharers(&self, task: &Task) -> usize {
-        let first = task.steps.as_ref().and_then(|(steps, _)| {
-            let from = steps.range.first();
-            (from..=steps.range.last()).find_map(|step| steps.at(step))
-        });
-        let worth = first.map_or(0, |step| volume(&step)) / SHARE;
-        usize::try_from(worth).unwrap_or(usize::MAX).clamp(1, self.threads.max(1))
-    }
-
     /// What one worker does of a task.
     fn share(&self, desk: &Desk<'_>, out: &Place<'_>, worker: Worker<'_>) -> Result<()> {
         let Desk { group, task, held, .. } = *desk;
         let own = held.own.as_ref().expect("a recurrence holds its steps");
-        let (mut members, mut target) =
-            (self.ready_members(group, held), self.ready(group, group.target, held, own));
+        let mut members = self.ready_members(group, held);
+        let steps = self.ready(group, group.target, held, own);
+        let mut target = Target { steps, last: self.ready(group, group.target, held, out) };
+        if group.band > 1 {
+            target.steps.read_again_soon();
+        }
         let mut bands = Bands::new(&self.division.stages, group, task);
         let step = step_work(task);
         while let Some(band) = bands.advance() {
@@ -78,19 +82,66 @@ impl<'r> Work<'r> {
                     return Ok(());
                 }
             }
-            if let Some(part) = worker.part(&band.target) {
-                self.stage(&mut target, &part)?;
-                if let Some(part) = meet(&part, &task.tile) {
-                    copy(own, out, &part);
-                }
-            }
-            if !worker.gate.wait() {
+            if !self.pass(desk, out, &mut target, (&band.target, step), worker)? {
                 return Ok(());
             }
             self.told(&band.target, task, worker)?;
-            if worker.number == 0 {
-                self.meter.add(step);
+        }
+        Ok(())
+    }
+
+    /// What one worker does of the steps in a box, each of which counts as so much work; false if the run ends.
+    fn pass(
+        &self,
+        desk: &Desk<'_>,
+        out: &Place<'_>,
+        target: &mut Target<'_>,
+        (region, work): (&Region, u64),
+        worker: Worker<'_>,
+    ) -> Result<bool> {
+        let (Some((steps, _)), Some(passes)) = (&desk.task.steps, &desk.group.passes) else {
+            unreachable!("a recurrence has steps");
+        };
+        let range = region[steps.dim];
+        let mut left = work.saturating_mul(range.len().unwrap_or(1) as u64);
+        if worker.gate.workers == 1 && range.len() == Some(1) {
+            self.step(desk, out, target, region)?;
+            self.meter.add(left);
+            return Ok(true);
+        }
+        let pass = Pass::new(passes, steps, range);
+        let shares = pass.shares(worker.number, worker.gate.workers);
+        for share in shares.into_iter().take(if passes.steps > 1 { 2 } else { 1 }) {
+            if let Some(share) = share {
+                pass.blocks(share, |part| -> Result<()> {
+                    self.step(desk, out, target, part)?;
+                    let done = left.min(volume(part) as u64 * worker.gate.workers as u64);
+                    left -= done;
+                    worker.tell(self.meter, done);
+                    Ok(())
+                })?;
             }
+            if !worker.gate.wait() {
+                return Ok(false);
+            }
+        }
+        worker.tell(self.meter, left);
+        Ok(true)
+    }
+
+    /// Computes a box of one step; the last one goes where the result is at once, since no step reads it.
+    fn step(&self, desk: &Desk<'_>, out: &Place<'_>, target: &mut Target<'_>, part: &Region) -> Result<()> {
+        let Desk { task, held, .. } = *desk;
+        let (Some((steps, _)), Some(own)) = (&task.steps, &held.own) else {
+            unreachable!("a recurrence holds its steps");
+        };
+        let asked = meet(part, &task.tile);
+        if part[steps.dim].last() == steps.range.last() && asked.as_ref() == Some(part) {
+            return self.stage(&mut target.last, part);
+        }
+        self.stage(&mut target.steps, part)?;
+        if let Some(asked) = asked {
+            copy(own, out, &asked);
         }
         Ok(())
     }
@@ -119,6 +170,13 @@ fn step_work(task: &Task) -> u64 {
 }
 
 impl Worker<'_> {
+    /// Tells what is done, for all of them.
+    fn tell(self, meter: &Meter<'_>, done: u64) {
+        if self.number == 0 {
+            meter.add(done);
+        }
+    }
+
     /// The part of a box that is this worker's: some of its slowest long dimension; none if there is too little.
     fn part(self, region: &Region) -> Option<Region> {
         let workers = self.gate.workers as i64;

@@ -232,6 +232,7 @@ fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
         let tiles = counted(group.grid.count(), &shape.join("×"));
         let shared = if group.why.is_empty() { String::new() } else { format!(", shared: {}", group.why) };
         notes.push(format!("{}: {tiles}{shared}", name(group.target)));
+        notes.extend(group.passes.iter().map(|passes| format!("  {passes}")));
         for (member, slot) in group.members.iter().zip(&task.slots) {
             let Some(slot) = slot else { continue };
             let held = match (member.role, slot.ring) {

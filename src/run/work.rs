@@ -194,11 +194,21 @@ impl<'r> Work<'r> {
         let bytes = held_bytes(self.division, listed, &task);
         let _held = self.ledger.holding(bytes);
         assert!(!faults::strikes(faults::Place::Worker), "it was to fail on demand");
-        self.on_memory(listed, &task, tiles, scratch, |desk| match &task.steps {
-            _ if self.division.stages.hosts.contains_key(&listed.target) => self.host_task(desk, number, out),
-            Some(_) => self.steps(desk, out),
-            None => self.bands(desk, out),
-        })
+        let elements =
+            task.steps.as_ref().map_or_else(|| volume(&task.tile), |(steps, _)| volume(&steps.hull()));
+        let mut done = || {
+            self.on_memory(listed, &task, tiles, scratch, |desk| match &task.steps {
+                _ if self.division.stages.hosts.contains_key(&listed.target) => {
+                    self.host_task(desk, number, out)
+                }
+                Some(_) => self.steps(desk, out),
+                None => self.bands(desk, out),
+            })
+        };
+        match self.kernels.get(&listed.target) {
+            Some(kernel) => kernel.pace.task(elements, done),
+            None => done(),
+        }
     }
 
     /// Does a task with memory for everything that it reads.

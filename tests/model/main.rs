@@ -12,7 +12,13 @@ pub use itp::{access, diagnostic, index, plan};
 
 /// The types that try every order.
 mod sync {
+    pub use shuttle::sync::atomic::{AtomicBool, AtomicU64};
     pub use shuttle::sync::{Condvar, Mutex, MutexGuard};
+
+    /// One look: others come between it and what follows.
+    pub fn soon(happened: impl Fn() -> bool) -> bool {
+        happened()
+    }
 }
 
 mod reads;
