@@ -27,7 +27,7 @@ const TILE: i64 = 1 << 19;
 const ROW: i64 = 4096;
 /// The same where a source is read across its rows: each of them is a page of its own.
 const ACROSS: i64 = 512;
-/// Elements of a source that a tile reads, about, if others read them, too: part of a third-level cache.
+/// Elements of an input that a tile reads, about, if others read them, too: part of a third-level cache.
 const NEAR: u128 = 1 << 20;
 /// Dimensions up to this length are not cut.
 const SHORT: i64 = 16;
@@ -83,7 +83,7 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
     Grid::new(region.clone(), origin, shape)
 }
 
-/// Cuts tiles that read a lot of what other stages read, too, so that it is still near when those do.
+/// Cuts tiles that read a lot of an input that other stages read, too, so that it is still near when those do.
 fn keep_near(stages: &Stages, target: TensorId, region: &Region, shape: &mut [i64]) {
     let needs = &stages.needs[target.index()];
     let readers = |source: TensorId| {
@@ -95,7 +95,10 @@ fn keep_near(stages: &Stages, target: TensorId, region: &Region, shape: &mut [i6
         });
         volume(&closed_form(stages, target, need, &tile.collect::<Region>()))
     };
-    let dense = |source: TensorId| stages.tensor(source).format.is_none();
+    let dense = |source: TensorId| {
+        let source = stages.tensor(source);
+        matches!(source.kind, TensorKind::Input(_)) && source.format.is_none()
+    };
     let much = needs.sources.iter().filter(|need| dense(need.source) && read_of(need, shape) > NEAR);
     let common: Vec<&Need> = much.filter(|need| readers(need.source) > 1).collect();
     let read = |shape: &[i64]| common.iter().map(|need| read_of(need, shape)).max().unwrap_or(0);
