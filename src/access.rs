@@ -8,7 +8,7 @@
 //! - [`linear`] brings coordinates into linear form, [`bounds`] says how far a form reaches, by [`residues`] and
 //!   [`blocks`] where it divides, [`exact`] whether it wraps;
 //! - [`guards`] says which conditions hold where a read happens, [`ranges`] what every node can be there;
-//! - [`mod@footprint`] says which box of its sources a box of a tensor needs;
+//! - [`mod@footprint`] says which box of its sources a box of a tensor needs, [`order`] in which order to go through it;
 //! - [`skip`] says which elements of a source in a format a body need not look at;
 //! - [`prove`] checks that reads stay inside their domains, [`mod@print`] shows it all.
 
@@ -19,6 +19,7 @@ pub mod footprint;
 pub mod guards;
 mod integers;
 pub mod linear;
+pub mod order;
 pub mod print;
 mod prove;
 pub mod ranges;

@@ -22,6 +22,7 @@ pub mod recurrence;
 pub mod reuse;
 mod rows;
 mod seamless;
+mod tables;
 pub mod shape;
 pub mod stages;
 pub mod timeline;

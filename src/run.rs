@@ -37,6 +37,8 @@ mod sets;
 #[cfg(feature = "jit")]
 pub mod slabs;
 #[cfg(feature = "jit")]
+pub mod spare;
+#[cfg(feature = "jit")]
 mod sparse;
 #[cfg(feature = "jit")]
 mod stage;

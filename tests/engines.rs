@@ -160,6 +160,41 @@ fn a_mean_of_integers_lies_between_them() {
     }
 }
 
+#[track_caller]
+fn agree(script: &str, reads: &[&str]) {
+    let [reference, compiled] = both(script, 1 << 24);
+    for read in reads {
+        let [expected, found] = [&reference, &compiled].map(|engine| engine.read_array(read).unwrap().data);
+        assert!(found == expected, "{read}");
+    }
+}
+
+/// What a window computes from its own place alone is a table in the compiled engine.
+#[test]
+fn weights_of_windows_agree() {
+    let script = "
+        fn ramp(i) = 1 - 0.999 * abs(i - 31.5) / 31.5
+        fn hann(i) = 0.5 - 0.5 * cos(6.283185307179586 * (i + 0.5) / 64)
+        tensor a: f32[y: inf, x: inf] window [64, 64] stride [48, 40] offset [3, -5] as [i, j]
+            blend sum = f32(index(y)) * ramp(i) * hann(j) + rand(y, x)
+        tensor b: f64[y: inf, x: inf] window [64, 32] stride [20, 30] as [i, j]
+            blend mean = if i > 20 then f64(hann(i)) * ramp(j) else sqrt(f64(j) + 2.0) / 3.0
+    ";
+    agree(script, &["a[-70:60, -50:90]", "a[1000:1003, -2000:-1900]", "b[-9:30, 3:80]"]);
+}
+
+/// Their loops go along the source, not along the result.
+#[test]
+fn copies_into_tiles_agree() {
+    let script = "
+        tensor a: i64[t: 12, y: 64, x: 96] = 10000 * t + 100 * y + x
+        view tiles = a.reshape([3, 4, 4, 16, 6, 16]).permute([0, 2, 4, 1, 3, 5])
+        view mixed = a.reshape([3, 4, 4, 16, 6, 16]).permute([4, 2, 0, 3, 1, 5]).flip([0, 3])
+        tensor back: i64[q: 6, p: 4, y: 16, x: 16] = a[5, 16 * p + 15 - y, 16 * q + x]
+    ";
+    agree(script, &["tiles[...]", "mixed[...]", "back[...]"]);
+}
+
 #[test]
 fn windows_that_leave_the_index_space_are_refused() {
     let script = "tensor v: i64[x: inf] window [64] stride [48] offset [-8] as [i] = i";

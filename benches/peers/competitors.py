@@ -161,7 +161,7 @@ class Itp(Tool):
         seconds = told["seconds"]
         self.setup = seconds["compile"] + seconds["first"]
         if far:
-            # The first read compiles; those after it are what a read costs: its plan and its run, with new memory.
+            # The first read compiles; those after it are what a read costs: its plan and its run, with memory from the allocator.
             return [read["plan"] + read["first"] for read in told["reads"][1:]], []
         return seconds["runs"], seconds["cpus"]
 

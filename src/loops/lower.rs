@@ -33,6 +33,7 @@ use super::builder::Builder;
 use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
 use super::passes::jam::{BLOCK, Choice};
 use super::passes::{self, Pass};
+use crate::access::order::loop_order;
 use crate::access::skip::Walk;
 use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
@@ -185,7 +186,7 @@ fn lower_body_until(
         scopes: vec![HashMap::new()],
         conditions: Vec::new(),
         vars: Vec::new(),
-        order: reads::loop_order(access, target.rank.max(1)),
+        order: loop_order(access, target.rank.max(1)).dims,
         row: target.rank.max(1),
         arms: 0,
         walk,
@@ -448,7 +449,10 @@ impl Lowerer<'_> {
                     let part = self.builder.binary(BinaryFn::Mul, coord, stride);
                     offset = self.builder.binary(BinaryFn::Add, offset, part);
                 }
-                let offset = self.clamped_entry(offset, table.values.len());
+                let offset = match coords[..] {
+                    [coord] if self.is_place(source, coord, table.values.len()) => offset,
+                    _ => self.clamped_entry(offset, table.values.len()),
+                };
                 let number = self.builder.table(table.values.clone());
                 self.builder.entry(number, offset)
             }
@@ -456,6 +460,14 @@ impl Lowerer<'_> {
             body::Op::Reduce { function, vars, body: inner } => {
                 self.reduce(source, *function, vars, *inner, bound)
             }
+        }
+    }
+
+    /// Whether a coordinate is the place inside a window of that size: no box that is computed leaves it.
+    fn is_place(&self, source: &Source<'_>, coord: NodeId, size: usize) -> bool {
+        match source.body.node(coord).op {
+            body::Op::Coord(Coord::Local(dim)) => self.windows[dim as usize].size() == size as i64,
+            _ => false,
         }
     }
 

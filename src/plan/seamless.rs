@@ -55,7 +55,7 @@ fn covers_once(window: Window, domain: Interval) -> bool {
 }
 
 /// A body without nodes, with the same tables and reduction variables.
-fn empty_like(body: &Body) -> Body {
+pub(super) fn empty_like(body: &Body) -> Body {
     let mut empty = Body::default();
     empty.binders.extend(body.binders.iter().cloned());
     empty.tables.extend(body.tables.iter().cloned());

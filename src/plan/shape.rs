@@ -8,13 +8,14 @@
 //! enough that little is computed again above and below; tiles enough that every worker has some.
 
 use super::bands::task;
-use super::grid::Grid;
+use super::grid::{Grid, volume};
 use super::group::{Group, Needed, Request};
-use super::needs::{Motion, NeedDim};
+use super::needs::{Need, closed_form};
 use super::recurrence::recurrence;
 use super::stages::Stages;
 use crate::access::footprint::Region;
-use crate::access::{Driver, Reach};
+use crate::access::order::{LoopOrder, loop_order};
+use crate::access::{Driver, Reach, TensorAccess};
 use crate::graph::body::{Coord, TensorId};
 use crate::graph::{Recurrence, Tensor, TensorKind};
 use crate::index::Interval;
@@ -26,6 +27,8 @@ const TILE: i64 = 1 << 19;
 const ROW: i64 = 4096;
 /// The same where a source is read across its rows: each of them is a page of its own.
 const ACROSS: i64 = 512;
+/// Elements of an input that a tile reads, about, if others read them, too: part of a third-level cache.
+const NEAR: u128 = 1 << 20;
 /// Dimensions up to this length are not cut.
 const SHORT: i64 = 16;
 /// Bytes of the steps of a recurrence that are held at once, about.
@@ -48,7 +51,9 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         return Grid::new(region, vec![0; rank], shape);
     }
     let apart: Vec<bool> = (0..rank).map(|dim| falls_apart(stages, target, dim as u32)).collect();
-    let mut shape = default_shape(region, &apart, grain(stages, target, rank), request.threads);
+    let order = loop_order(&stages.accesses[target.index()], rank.max(1));
+    let mut shape = default_shape(region, &apart, &order, request.threads);
+    keep_near(stages, target, region, &mut shape);
     let bounded = |dim: usize| tensor.domain.dims()[dim].interval.is_bounded();
     if let Some(chunk) = &tensor.chunk {
         let endless = (0..rank).filter(|dim| !bounded(*dim));
@@ -78,6 +83,36 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
     Grid::new(region.clone(), origin, shape)
 }
 
+/// Cuts tiles that read a lot of an input that other stages read, too, so that it is still near when those do.
+fn keep_near(stages: &Stages, target: TensorId, region: &Region, shape: &mut [i64]) {
+    let needs = &stages.needs[target.index()];
+    let readers = |source: TensorId| {
+        stages.needs.iter().filter(|needs| needs.sources.iter().any(|need| need.source == source)).count()
+    };
+    let read_of = |need: &Need, shape: &[i64]| {
+        let tile = region.iter().zip(shape).map(|(range, size)| {
+            Interval::trusted(range.first(), range.last().min(range.first().saturating_add(size - 1)))
+        });
+        volume(&closed_form(stages, target, need, &tile.collect::<Region>()))
+    };
+    let dense = |source: TensorId| {
+        let source = stages.tensor(source);
+        matches!(source.kind, TensorKind::Input(_)) && source.format.is_none()
+    };
+    let much = needs.sources.iter().filter(|need| dense(need.source) && read_of(need, shape) > NEAR);
+    let common: Vec<&Need> = much.filter(|need| readers(need.source) > 1).collect();
+    let read = |shape: &[i64]| common.iter().map(|need| read_of(need, shape)).max().unwrap_or(0);
+    let rows = shape.len().saturating_sub(1);
+    while let Some(dim) = (0..rows).find(|dim| shape[*dim] > SHORT).filter(|_| read(shape) > NEAR) {
+        let (before, whole) = (read(shape), shape[dim]);
+        shape[dim] = (whole + 1) / 2;
+        if read(shape) >= before {
+            shape[dim] = whole;
+            return;
+        }
+    }
+}
+
 /// The shape of the tiles of a tensor when much of it is asked for by one worker, and its dimensions belong together.
 pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
     const MUCH: i64 = 1 << 20;
@@ -87,7 +122,8 @@ pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
             Some(dim.interval).filter(|own| own.is_bounded()).unwrap_or(Interval::trusted(0, MUCH - 1))
         })
         .collect();
-    let mut shape = default_shape(&region, &vec![false; region.len()], None, 1);
+    let order = loop_order(&TensorAccess::default(), region.len().max(1));
+    let mut shape = default_shape(&region, &vec![false; region.len()], &order, 1);
     let endless = tensor.domain.dims().iter().enumerate().filter(|(_, dim)| !dim.interval.is_bounded());
     let sizes = endless.zip(tensor.chunk.iter().flatten());
     sizes.for_each(|((dim, _), size)| shape[dim] = (*size).max(1));
@@ -108,20 +144,6 @@ fn whole_steps(region: &Region, recurrence: &Recurrence, element: u64) -> Vec<i6
         shape[longest] = (shape[longest] + 1) / 2;
     }
     (0..region.len()).map(|dim| if shape[dim] == len(dim) { i64::MAX / 4 } else { shape[dim] }).collect()
-}
-
-/// The dimension along which the elements of a source follow each other that is read across, if there is one: tiles
-/// that are short along it would use little of each line of the cache.
-fn grain(stages: &Stages, target: TensorId, rank: usize) -> Option<usize> {
-    stages.needs[target.index()].sources.iter().find_map(|need| {
-        let moves_with = |dim: &NeedDim| match dim.motion {
-            Motion::With { dim, .. } => Some(dim),
-            Motion::Still | Motion::Free => None,
-        };
-        let (last, outer) = need.dims.split_last()?;
-        let across = outer.iter().any(|dim| moves_with(dim).is_some_and(|dim| dim + 1 == rank));
-        moves_with(last).filter(|dim| across && dim + 1 < rank)
-    })
 }
 
 /// Whether the coordinates of a dimension have nothing to do with each other: one of the target needs just one of every
@@ -158,7 +180,7 @@ fn followed(reach: &[Reach], dim: u32) -> Option<u32> {
     (alone.count() == 1).then_some(own as u32)
 }
 
-fn default_shape(region: &Region, apart: &[bool], grain: Option<usize>, threads: usize) -> Vec<i64> {
+fn default_shape(region: &Region, apart: &[bool], order: &LoopOrder, threads: usize) -> Vec<i64> {
     let rank = region.len();
     let len = |dim: usize| region[dim].len().unwrap_or(1).max(1);
     let mut shape = vec![1; rank];
@@ -170,10 +192,8 @@ fn default_shape(region: &Region, apart: &[bool], grain: Option<usize>, threads:
         shape[dim] = len(dim);
         left = (left / shape[dim]).max(1);
     }
-    let row = if grain.is_some() { ACROSS } else { ROW };
-    let inner_first = (0..rank).rev().filter(|dim| dim + 1 == rank);
-    let inner_first =
-        inner_first.chain(grain).chain((0..rank.max(1) - 1).rev().filter(|dim| Some(*dim) != grain));
+    let row = if order.across { ACROSS } else { ROW };
+    let inner_first = order.dims.iter().copied().rev().filter(|dim| *dim < rank);
     for dim in inner_first.filter(|dim| !short(*dim)) {
         let most = if dim + 1 == rank { row } else { left.max(1) };
         // A little more than a tile is still one tile.

@@ -12,6 +12,7 @@
 use super::fuse::{Fused, fuse};
 use super::needs::{Needs, needs};
 use super::seamless::without_windows;
+use super::tables::with_tables;
 use crate::access::{Accesses, TensorAccess, tensor_access};
 use crate::diagnostic::Diagnostics;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
@@ -206,6 +207,10 @@ impl Stages {
             self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
             self.seamless.insert(id, Arc::new(windowed));
             return Ok(());
+        }
+        if let Some(body) = with_tables(&windowed, &self.graph) {
+            windowed.body = WindowBody::Expr(body);
+            self.set_kind(id, TensorKind::Windowed(Box::new(windowed.clone())));
         }
         let element = self.tensor(id).element;
         let mean = matches!(windowed.blend.kind, BlendKind::Mean);

@@ -8,7 +8,7 @@
 //! Made row by row it would take lines of as many rows of the source as it has columns, which no prefetcher foresees.
 
 use super::job::cancelled;
-use super::memory::{Buffer, LARGE, Place, stream};
+use super::memory::{LARGE, Place, stream};
 use super::slabs::Cutting;
 use super::stage::Ready;
 use super::work::Work;
@@ -41,7 +41,7 @@ impl Work<'_> {
     /// Computes a box of a stage block by block.
     pub(super) fn across(&self, ready: &Ready<'_>, region: &Region) -> Result<()> {
         let (lowered, out) = (&ready.kernel.lowered, ready.call.written());
-        let mut memory = Buffer::new(u128::from(BLOCK))?;
+        let mut memory = self.spare.tile(BLOCK.into())?;
         for columns in runs(region[region.len() - 1], COLUMNS) {
             let mut part = region.clone();
             part[region.len() - 1] = columns;
@@ -54,6 +54,7 @@ impl Work<'_> {
                 stream(&block, out, &part);
             }
         }
+        self.spare.keep(memory);
         Ok(())
     }
 

@@ -25,12 +25,18 @@ use std::sync::atomic::AtomicBool;
 /// nearer cache, whose lines would wait behind those that go to memory.
 pub(super) const LARGE: usize = 16 << 20;
 
-/// Bytes that one task owns.
-#[derive(Clone, Debug, Default)]
+/// Bytes of a line of the cache, and of the widest register.
+const LINE: usize = 64;
+
+/// Bytes that one task owns; they begin where a line of the cache does.
+#[derive(Debug, Default)]
 pub struct Buffer {
-    /// Words, so that every element type is aligned.
+    /// Words, so that every element type is aligned; [`SPARE`] more than are used, if there are any.
     words: Vec<u64>,
 }
+
+/// Words before or after those that are used.
+const SPARE: usize = LINE / 8 - 1;
 
 impl Buffer {
     /// Room for `bytes`, all zero; an error if there is no such room.
@@ -43,12 +49,13 @@ impl Buffer {
     /// Makes it hold `bytes` or more; what it held is lost.
     pub fn resize(&mut self, bytes: u128) -> Result<()> {
         let words = bytes.div_ceil(8);
-        if words <= self.words.len() as u128 {
+        if words <= (self.len() / 8) as u128 {
             return Ok(());
         }
         // The old memory goes first, so that both need not be there at once.
         self.words = Vec::new();
-        let Some(room) = usize::try_from(words).ok().and_then(zeroed) else {
+        let room = usize::try_from(words).ok().and_then(|words| zeroed(words.checked_add(SPARE)?));
+        let Some(room) = room else {
             return Diagnostic::new(Code::E1005, format!("{bytes} bytes cannot be allocated"))
                 .help("read a smaller part, or choose smaller tiles with `--tile`")
                 .err();
@@ -59,24 +66,44 @@ impl Buffer {
 
     /// Bytes that it can hold.
     pub(super) fn len(&self) -> usize {
-        8 * self.words.len()
+        8 * self.words.len().saturating_sub(SPARE)
+    }
+
+    /// The words that are used.
+    fn used(&self) -> &[u64] {
+        &self.words[self.skipped()..][..self.len() / 8]
+    }
+
+    /// Words before the first line of the cache.
+    fn skipped(&self) -> usize {
+        self.words.as_ptr().align_offset(LINE).min(self.words.len())
     }
 
     /// All of it as bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        let len = self.len();
+        let (skipped, len) = (self.skipped(), self.len());
+        let used = &mut self.words[skipped..skipped + len / 8];
         // SAFETY: words are bytes, all of them initialised, and borrowed as long as the slice is.
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), len) }
+        unsafe { std::slice::from_raw_parts_mut(used.as_mut_ptr().cast(), len) }
     }
 
     /// To read only.
     pub fn memory(&self) -> Memory<'_> {
-        Memory { start: self.words.as_ptr().cast_mut().cast(), len: self.len(), kind: PhantomData }
+        Memory { start: self.used().as_ptr().cast_mut().cast(), len: self.len(), kind: PhantomData }
     }
 
     /// To write.
     pub fn memory_mut(&mut self) -> Memory<'_> {
-        Memory { start: self.words.as_mut_ptr().cast(), len: self.len(), kind: PhantomData }
+        Memory::of_mut(self.bytes_mut())
+    }
+}
+
+impl Clone for Buffer {
+    fn clone(&self) -> Self {
+        let mut copy = Buffer { words: vec![0; self.words.len()] };
+        let first = copy.skipped();
+        copy.words[first..][..self.used().len()].copy_from_slice(self.used());
+        copy
     }
 }
 

@@ -8,8 +8,9 @@
 
 use super::board::Board;
 use super::job::What;
-use super::memory::{Buffer, Place};
-use super::work::{Content, Scratch, Sources, Tile, Work};
+use super::memory::Place;
+use super::spare::Scratch;
+use super::work::{Content, Sources, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::group::work_box;
@@ -18,14 +19,13 @@ use crate::plan::peak::tile_bytes;
 use crate::plan::readers::TileId;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// Runs every task of a request; tiles of the result go to `out`.
 pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize) -> Result<()> {
     let mut order = Order::new(work.division);
     let next = || order.next(work.division);
-    let schedule = Schedule { work, out, board: Board::new(next, threads), spare: Mutex::default() };
+    let schedule = Schedule { work, out, board: Board::new(next, threads) };
     let workers = work.division.tiles().min(workers(work, threads) as u128) as usize;
     thread::scope(|scope| {
         let schedule = &schedule;
@@ -58,12 +58,7 @@ struct Schedule<'s, O> {
     work: &'s Work<'s>,
     out: &'s Place<'s>,
     board: Board<O, Tile>,
-    /// Memory of tiles that were freed, for the next of their size: it need not be cleared by the system once more.
-    spare: Mutex<Vec<Buffer>>,
 }
-
-/// Bytes of freed tiles that are kept, at the most.
-const SPARE: usize = 4 << 20;
 
 /// Why a worker panicked, as an error of the run.
 fn panicked(payload: &(dyn Any + Send)) -> Box<Diagnostic> {
@@ -134,7 +129,7 @@ impl<O: FnMut() -> Option<Step> + Send> Schedule<'_, O> {
         self.work.ledger.make_tile(bytes);
         self.board.promise(step, bytes);
         let Some(tiles) = self.sources(step) else { return Ok(()) };
-        let mut buffer = self.memory(volume(&region) * u128::from(element))?;
+        let mut buffer = self.work.spare.tile(volume(&region) * u128::from(element))?;
         let place = Place::dense(buffer.memory_mut(), &region, element as usize);
         self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
         drop(tiles);
@@ -159,27 +154,10 @@ impl<O: FnMut() -> Option<Step> + Send> Schedule<'_, O> {
         self.board.done(step, tile, |id, bytes, tile| {
             self.work.ledger.free_tile(bytes);
             self.note(What::Free, id);
-            self.keep(tile);
+            if let Some(Tile { content: Content::Dense(buffer), .. }) = tile {
+                self.work.spare.keep(buffer);
+            }
         });
-    }
-
-    /// Memory for a tile: that of one that was freed, or new.
-    fn memory(&self, bytes: u128) -> Result<Buffer> {
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        let fits = |buffer: &Buffer| buffer.len() as u128 == bytes.next_multiple_of(8);
-        match spare.iter().position(fits) {
-            Some(at) => Ok(spare.swap_remove(at)),
-            None => Buffer::new(bytes),
-        }
-    }
-
-    /// Keeps the memory of a tile that nobody has any more, if there is little of that.
-    fn keep(&self, tile: Option<Tile>) {
-        let Some(Tile { content: Content::Dense(buffer), .. }) = tile else { return };
-        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
-        if spare.iter().map(Buffer::len).sum::<usize>() + buffer.len() <= SPARE {
-            spare.push(buffer);
-        }
     }
 
     /// Gives back what is left after an error, and says what it was.

@@ -6,6 +6,7 @@ use super::kernels::Kernel;
 use super::ledger::Ledger;
 use super::memory::{Buffer, Memory, Place, copy, expand, meet, walked as place_of_rows};
 use super::meter::Meter;
+use super::spare::{Scratch, Spare};
 use super::sparse::Listed;
 use super::stage::Ready;
 use super::vars::Vars;
@@ -25,7 +26,7 @@ use crate::plan::readers::Division;
 use crate::plan::reuse::buffers;
 use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// What every task of a run sees.
 pub struct Work<'r> {
@@ -85,58 +86,6 @@ impl Tile {
         }
     }
 }
-
-/// Memory that a worker keeps from task to task.
-#[derive(Debug, Default)]
-pub struct Scratch {
-    buffers: Vec<Buffer>,
-}
-
-/// Bytes that a worker keeps from group to group and from run to run, at the most.
-const KEPT: usize = 2 << 20;
-
-impl Scratch {
-    /// Gives back all that is more than a little.
-    pub fn trim(&mut self) {
-        let mut room = KEPT;
-        self.buffers.retain(|buffer| {
-            let rest = room.checked_sub(buffer.len());
-            room = rest.unwrap_or(room);
-            rest.is_some()
-        });
-    }
-}
-
-/// Memory of workers between runs: what is there already need not be cleared by the system once more.
-#[derive(Debug, Default)]
-pub struct Spare {
-    scratches: Mutex<Vec<Scratch>>,
-}
-
-impl Spare {
-    /// Memory for a worker.
-    pub fn take(&self) -> Scratch {
-        self.scratches.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
-    }
-
-    /// Bytes that are kept.
-    pub fn bytes(&self) -> u64 {
-        let scratches = self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
-        scratches.iter().flat_map(|scratch| &scratch.buffers).map(|buffer| buffer.len() as u64).sum()
-    }
-
-    /// Keeps the memory of a worker that is done.
-    pub fn give(&self, mut scratch: Scratch) {
-        scratch.trim();
-        let mut known = self.scratches.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() < MOST_WORKERS {
-            known.push(scratch);
-        }
-    }
-}
-
-/// Workers whose memory is kept.
-const MOST_WORKERS: usize = 16;
 
 /// The tiles that a task reads, by the group that made them.
 pub type Sources = BTreeMap<usize, Vec<Arc<Tile>>>;

@@ -5,37 +5,11 @@
 //! ```
 
 use super::{Bound, Lowerer, Source};
-use crate::access::TensorAccess;
 use crate::access::linear::{Atom, Linear};
-use crate::graph::body::{Coord, NodeId, TensorId};
+use crate::graph::body::{NodeId, TensorId};
 use crate::graph::scalar::BinaryFn;
 use crate::graph::types::Element;
 use crate::loops::ir::{BufferId, ValueId};
-
-/// The dimensions of a box in the order of their loops; the last is the row.
-///
-/// Next to the row comes the one along which the elements of a source follow each other, where the row itself goes
-/// across them: its rows are then made together, from the same lines of the cache.
-pub(super) fn loop_order(access: &TensorAccess, rank: usize) -> Vec<usize> {
-    let row = rank - 1;
-    let grain = access.reads.iter().find_map(|read| {
-        let (last, outer) = read.map.split_last()?;
-        let across = outer.iter().any(|form| moves_with(form, row)) && !moves_with(last, row);
-        (0..row).rev().find(|dim| moves_with(last, *dim)).filter(|_| across)
-    });
-    let mut order: Vec<usize> = (0..row).filter(|dim| Some(*dim) != grain).collect();
-    order.extend(grain);
-    order.push(row);
-    order
-}
-
-/// Whether a form follows the coordinate of a dimension.
-fn moves_with(form: &Linear, dim: usize) -> bool {
-    form.terms.iter().any(|(atom, _)| match atom {
-        Atom::Coord(Coord::Global(own) | Coord::Local(own)) => *own as usize == dim,
-        Atom::Coord(Coord::Window(_) | Coord::Bound(_)) | Atom::Floor(_) | Atom::Node(_) => false,
-    })
-}
 
 impl Lowerer<'_> {
     pub(super) fn read(

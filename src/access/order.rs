@@ -1,0 +1,119 @@
+//! In which order the loops over a box go: along the memory of what is read.
+//!
+//! ```text
+//! b[y, x] = a[y - 1, x] + a[y, x]                  y, x
+//! b[c, y, x] = a[y, x, c]                          y, c, x     rows go across a, and c along it
+//! b[v, u, y, x] = a[16 * v + y, 64 * u + x]        v, y, u, x  as a lies in memory
+//! ```
+//!
+//! What is written need not be waited for, what is read has to be there.
+
+use super::TensorAccess;
+use super::linear::{Atom, Linear};
+use crate::graph::body::Coord;
+
+/// The dimensions of a box in the order of their loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoopOrder {
+    /// That of the outermost loop first; the last is the row.
+    pub dims: Vec<usize>,
+    /// Whether rows go across a source, and the loop around them along it.
+    pub across: bool,
+}
+
+/// The order of the loops over a box with so many dimensions, at least one.
+///
+/// Next to the row comes the one along which the elements of a source follow each other, where the row itself goes
+/// across them: its rows are then made together, from the same lines of the cache. What reads one element alone goes
+/// through its source from front to back.
+pub fn loop_order(access: &TensorAccess, rank: usize) -> LoopOrder {
+    let row = rank - 1;
+    let grain = access.reads.iter().find_map(|read| {
+        let (last, outer) = read.map.split_last()?;
+        let across = outer.iter().any(|form| moves_with(form, row)) && !moves_with(last, row);
+        (0..row).rev().find(|dim| moves_with(last, *dim)).filter(|_| across)
+    });
+    let alone = match &access.reads[..] {
+        [only] if grain.is_none() => as_stored(&only.map, row),
+        _ => None,
+    };
+    let outer = alone.unwrap_or_else(|| (0..row).filter(|dim| Some(*dim) != grain).chain(grain).collect());
+    LoopOrder { dims: outer.into_iter().chain([row]).collect(), across: grain.is_some() }
+}
+
+/// The dimensions outside the row in the order in which a source lies in memory, if each of them moves one coordinate of it.
+fn as_stored(map: &[Linear], row: usize) -> Option<Vec<usize>> {
+    let mut places = Vec::with_capacity(row);
+    for dim in 0..row {
+        let mut moved = map.iter().enumerate().filter_map(|(at, form)| Some((at, factor(form, dim)?)));
+        let (at, factor) = moved.next()?;
+        // The further a step goes, the further outside.
+        places.push((at, std::cmp::Reverse(factor), dim));
+        if moved.next().is_some() {
+            return None;
+        }
+    }
+    places.sort_unstable();
+    Some(places.into_iter().map(|(_, _, dim)| dim).collect())
+}
+
+/// How far a form moves with the coordinate of a dimension, if it does.
+fn factor(form: &Linear, dim: usize) -> Option<u64> {
+    let own = form.terms.iter().find(|(atom, _)| is_coord(atom, dim));
+    own.map(|(_, factor)| factor.unsigned_abs())
+}
+
+/// Whether a form follows the coordinate of a dimension.
+fn moves_with(form: &Linear, dim: usize) -> bool {
+    factor(form, dim).is_some()
+}
+
+fn is_coord(atom: &Atom, dim: usize) -> bool {
+    match atom {
+        Atom::Coord(Coord::Global(own) | Coord::Local(own)) => *own as usize == dim,
+        Atom::Coord(Coord::Window(_) | Coord::Bound(_)) | Atom::Floor(_) | Atom::Node(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::{Access, Reach};
+    use crate::graph::body::{NodeId, TensorId};
+    use crate::index::Interval;
+
+    /// A body that reads one element per map; each form is a list of dimensions and factors.
+    #[track_caller]
+    fn check(maps: &[&[&[(u32, i64)]]], rank: usize, dims: &[usize], across: bool) {
+        let form = |terms: &&[(u32, i64)]| {
+            let terms = terms.iter().map(|(dim, factor)| (Atom::Coord(Coord::Global(*dim)), *factor));
+            Linear { offset: 0, terms: terms.collect() }
+        };
+        let reads = maps.iter().enumerate().map(|(at, map)| Access {
+            read: NodeId(at as u32),
+            tensor: TensorId(0),
+            map: map.iter().map(form).collect(),
+            reach: vec![Reach { driver: None, range: Interval::all(), clip: None }; map.len()],
+            global: vec![None; map.len()],
+            conditions: Vec::new(),
+        });
+        let access = TensorAccess { reads: reads.collect(), ..TensorAccess::default() };
+        assert_eq!(loop_order(&access, rank), LoopOrder { dims: dims.to_vec(), across });
+    }
+
+    #[test]
+    fn loops_go_along_what_is_read() {
+        check(&[], 3, &[0, 1, 2], false);
+        check(&[&[&[(0, 1)], &[(1, 1)]]], 2, &[0, 1], false);
+        // b[c, y, x] = a[y, x, c]
+        check(&[&[&[(1, 1)], &[(2, 1)], &[(0, 1)]]], 3, &[1, 0, 2], true);
+        // b[v, u, y, x] = a[16 * v + y, x - 64 * u]
+        check(&[&[&[(0, 16), (2, 1)], &[(1, -64), (3, 1)]]], 4, &[0, 2, 1, 3], false);
+        // One that moves nothing, one that moves two, and two reads: as the result lies.
+        check(&[&[&[(1, 1)], &[(2, 1)]]], 3, &[0, 1, 2], false);
+        check(&[&[&[(1, 1)], &[(1, 1), (0, 1)], &[(2, 1)]]], 3, &[0, 1, 2], false);
+        let swapped: &[&[(u32, i64)]] = &[&[(1, 1)], &[(0, 1)], &[(2, 1)]];
+        check(&[swapped], 3, &[1, 0, 2], false);
+        check(&[swapped, swapped], 3, &[0, 1, 2], false);
+    }
+}

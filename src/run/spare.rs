@@ -1,0 +1,121 @@
+//! Memory that was used before, for those who need some next: the system need not clear it once more.
+//!
+//! ```text
+//! a run: tile of 2 MB freed   ->   the next tile of 2 MB, of this run or of a later one
+//! ```
+//!
+//! What is kept takes the place of new memory, never that of tiles: where nothing fits, as much of it goes as is asked for.
+
+use super::memory::Buffer;
+use crate::diagnostic::Result;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Memory that a worker keeps from task to task.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(super) buffers: Vec<Buffer>,
+}
+
+/// Bytes that a worker keeps from group to group and from run to run, at the most.
+const KEPT: usize = 2 << 20;
+/// Workers whose memory is kept.
+const MOST_WORKERS: usize = 16;
+/// Bytes of freed tiles that are kept, at the most.
+const TILES: usize = 32 << 20;
+
+impl Scratch {
+    /// Gives back all that is more than a little.
+    pub fn trim(&mut self) {
+        let mut room = KEPT;
+        self.buffers.retain(|buffer| {
+            let rest = room.checked_sub(buffer.len());
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        });
+    }
+}
+
+/// Memory of workers and of tiles, during runs and between them.
+#[derive(Debug, Default)]
+pub struct Spare {
+    scratches: Mutex<Vec<Scratch>>,
+    /// Those that were freed last come last.
+    tiles: Mutex<Vec<Buffer>>,
+}
+
+impl Spare {
+    /// Memory for a worker.
+    pub fn take(&self) -> Scratch {
+        lock(&self.scratches).pop().unwrap_or_default()
+    }
+
+    /// Bytes that are kept.
+    pub fn bytes(&self) -> u64 {
+        let scratches: usize = lock(&self.scratches).iter().map(|scratch| size(&scratch.buffers)).sum();
+        (scratches + size(&lock(&self.tiles))) as u64
+    }
+
+    /// Keeps the memory of a worker that is done.
+    pub fn give(&self, mut scratch: Scratch) {
+        scratch.trim();
+        let mut known = lock(&self.scratches);
+        if known.len() < MOST_WORKERS {
+            known.push(scratch);
+        }
+    }
+
+    /// Memory for a tile: that of one that was freed and is not much larger, or new. What it holds is no matter.
+    pub fn tile(&self, bytes: u128) -> Result<Buffer> {
+        let mut tiles = lock(&self.tiles);
+        let fits = |buffer: &Buffer| (bytes..=bytes + bytes / 8 + 8).contains(&(buffer.len() as u128));
+        if let Some(at) = tiles.iter().rposition(fits) {
+            return Ok(tiles.remove(at));
+        }
+        let mut room = 0;
+        while room < bytes && !tiles.is_empty() {
+            room += tiles.remove(0).len() as u128;
+        }
+        drop(tiles);
+        Buffer::new(bytes)
+    }
+
+    /// Keeps the memory of a tile that nobody has any more.
+    pub fn keep(&self, buffer: Buffer) {
+        let mut tiles = lock(&self.tiles);
+        if size(&tiles) + buffer.len() <= TILES {
+            tiles.push(buffer);
+        }
+    }
+}
+
+fn size(buffers: &[Buffer]) -> usize {
+    buffers.iter().map(Buffer::len).sum()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_freed_is_taken_again_if_it_fits() {
+        let spare = Spare::default();
+        spare.keep(Buffer::new(1000).unwrap());
+        spare.keep(Buffer::new(4000).unwrap());
+        assert_eq!(spare.bytes(), 5000);
+        assert_eq!(spare.tile(960).unwrap().len(), 1000, "a little more will do");
+        assert_eq!(spare.bytes(), 4000);
+        assert_eq!(spare.tile(2000).unwrap().len(), 2000, "twice as much will not, and makes room");
+        assert_eq!(spare.bytes(), 0);
+    }
+
+    #[test]
+    fn little_is_kept() {
+        let spare = Spare::default();
+        (0..9).for_each(|_| spare.keep(Buffer::new(TILES as u128 / 4).unwrap()));
+        assert_eq!(spare.bytes(), TILES as u64);
+    }
+}
