@@ -10,6 +10,7 @@ use itp::graph::modules::NoFiles;
 use itp::graph::scalar::Scalar;
 use itp::index::Interval;
 use itp::interp::{Host, Interp, WindowCall};
+use itp::plan::fuse::Rows;
 use itp::plan::needs::{Motion, closed_form, needs};
 use itp::plan::stages::stages;
 use itp::source::Sources;
@@ -98,7 +99,7 @@ const SAFE: [&str; 6] = [
 
 /// What the planner says in closed form, where every coordinate moves with one of the reader.
 fn closed(program: &Program, region: &[Interval]) -> Option<Vec<Interval>> {
-    let stages = stages(&program.graph, &program.accesses).unwrap();
+    let stages = stages(&program.graph, &program.accesses, Rows::Ahead).unwrap();
     let t = id(program, "t");
     let needs = needs(&stages, t);
     let need = needs.sources.iter().find(|need| need.source == id(program, "a"))?;

@@ -14,6 +14,7 @@
 //! loop around them, or one that stores [`past`] the cache; [`evex`] and [`ops`] know the bytes.
 
 mod affine;
+mod ahead;
 mod allocate;
 mod arithmetic;
 mod assemble;
@@ -21,6 +22,7 @@ mod casts;
 mod carry;
 mod evex;
 mod inner;
+mod kinds;
 mod memory;
 mod ops;
 mod past;
@@ -36,7 +38,7 @@ pub(super) use memory::TABLE_SLACK;
 pub(super) use program::Slot;
 
 use super::Vectors;
-use crate::loops::ir::{Block, For, Kernel, LoopKind, Statement};
+use crate::loops::ir::{Block, BufferId, For, Kernel, LoopKind, Statement};
 use evex::Bits;
 
 /// Slots of a frame, at the most.
@@ -59,7 +61,9 @@ fn compile(kernel: &Kernel, row: &For, bits: Bits) -> Result<Row, &'static str> 
     if program.slots.len() > MOST_SLOTS || program.insts.len() > MOST_INSTRUCTIONS {
         return Err("too long");
     }
-    let bytes = assemble::assemble(&program, bits, past.as_ref());
+    let written = |buffer: BufferId| kernel.buffers[buffer.index()].written;
+    let ahead = ahead::ahead(&program, bits.bytes() / 4, written);
+    let bytes = assemble::assemble(&program, bits, past.as_ref(), ahead.as_ref());
     Ok(Row { bytes, slots: program.slots })
 }
 

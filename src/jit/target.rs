@@ -32,6 +32,19 @@ pub(super) fn isa(options: &JitOptions) -> Result<OwnedTargetIsa, String> {
     }
 }
 
+/// Whether this processor is one of AMD's.
+pub(super) fn is_amd() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let vendor = std::arch::x86_64::__cpuid(0);
+        [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD"
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        false
+    }
+}
+
 /// The first feature that a processor lacks; those that are not x86 have all that is needed.
 fn lacking(isa: &OwnedTargetIsa) -> Option<&'static str> {
     let has =

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Rows are computed four at a time (`loops/passes/jam.rs`), so that what four rows of `out` need of `rows` is computed
-//! once for all of them: 6 rows for 4. A source that is kept costs a store and loads instead; the cheaper way is taken.
-//! Where another reader needs it kept, it costs loads only.
+//! once for all of them: 6 rows for 4. What is read at several places along the row is computed once for all of them where
+//! rows work ahead (`jit/rows/ahead.rs`), and shifted. A source that is kept costs a store and loads instead; the cheaper
+//! way is taken. Where another reader needs it kept, it costs loads only.
 
 use super::inline::{body_of, inlined};
 use super::stages::Stages;
@@ -17,6 +18,7 @@ use crate::access::linear::{Atom, Linear};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, UnaryFn};
+use crate::graph::types::Element;
 use crate::index::Interval;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,6 +31,18 @@ const MOST_WORK: u64 = 120;
 const KEEP: u64 = 12;
 /// Places at which a reader reads a source, at the most.
 const MOST_PLACES: usize = 16;
+/// Operations that rows work ahead for, at the least, and how far apart places along the row may lie.
+const AHEAD_WORK: u64 = 2;
+const AHEAD_REACH: u64 = 8;
+
+/// What the code of rows can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Every place along the row is computed for itself.
+    Apart,
+    /// What is read at several places along the row is computed once.
+    Ahead,
+}
 
 /// What was computed in its reader rather than on its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +53,20 @@ pub struct Fused {
     pub reach: Vec<Interval>,
     /// How many elements of it are computed for four of the reader.
     pub times: u64,
+    /// How many more of them are neighbours along the row of those, shifted.
+    pub shifts: u64,
     /// Operations for an element of it.
     pub work: u64,
+    /// What four elements of the reader cost this way, and what they would cost if it were kept.
+    pub costs: [u64; 2],
 }
 
 /// Puts cheap sources into their readers, sources before readers.
-pub fn fuse(stages: &mut Stages) {
+pub fn fuse(stages: &mut Stages, rows: Rows) {
+    let mut decided = BTreeSet::new();
     for id in stages.in_order() {
-        while let Some(fused) = cheap_source(stages, id) {
+        decided.insert(id);
+        while let Some(fused) = cheap_source(stages, id, (rows, &decided)) {
             let (Some(reader), Some(inner)) = (body_of(stages, id), body_of(stages, fused.source)) else {
                 break;
             };
@@ -58,7 +78,11 @@ pub fn fuse(stages: &mut Stages) {
     }
 }
 
-fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
+fn cheap_source(
+    stages: &Stages,
+    id: TensorId,
+    (rows, decided): (Rows, &BTreeSet<TensorId>),
+) -> Option<Fused> {
     let reader = body_of(stages, id)?;
     let access = &stages.accesses[id.index()];
     let own = work(stages, reader, access)?;
@@ -69,19 +93,36 @@ fn cheap_source(stages: &Stages, id: TensorId) -> Option<Fused> {
         let inner = body_of(stages, source).filter(|_| !apart)?;
         let inner_access = &stages.accesses[source.index()];
         let its = work(stages, inner, inner_access)?;
-        let places = places(reader, access, source)?;
+        let all = places(reader, access, source)?;
+        let is_ahead = rows == Rows::Ahead && its.operations >= AHEAD_WORK && its.is_plain;
+        let places = if is_ahead { one_column(&all) } else { all.clone() };
         let times = instances(&places);
+        let shifts = instances(&all) - times;
         let loads = loads((reader, access), &places, (inner, inner_access))
             .unwrap_or(Loads { computed: times * its.reads, kept: JAM * its.reads });
         // Four elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others
         // is only loaded.
-        let once = if is_kept(stages, source, id) { 0 } else { JAM * (its.operations + KEEP) + loads.kept };
-        let (computed, kept) = (times * its.operations + loads.computed, once + times);
+        let kept_for_others = is_kept(stages, source, id, decided);
+        let once = if kept_for_others { 0 } else { JAM * (its.operations + KEEP) + loads.kept };
+        let computed = times * its.operations + loads.computed + shifts;
+        let kept = once + instances(&all);
         let total = own.total() * JAM + computed;
-        let reach = reach(&places);
-        let fused = Fused { source, reach, times, work: its.total() };
+        let (reach, costs) = (reach(&all), [computed, kept]);
+        let fused = Fused { source, reach, times, shifts, work: its.total(), costs };
         (computed <= kept && total <= MOST_WORK * JAM).then_some(fused)
     })
+}
+
+/// The places of the first column, if all lie near each other along the row: what is there is shifted to the others.
+fn one_column(places: &BTreeSet<Vec<i64>>) -> BTreeSet<Vec<i64>> {
+    let columns = || places.iter().filter_map(|place| place.last().copied());
+    match columns().min().zip(columns().max()) {
+        Some((first, last)) if last.abs_diff(first) <= AHEAD_REACH => {
+            let row = |place: &Vec<i64>| [&place[..place.len() - 1], &[first]].concat();
+            places.iter().map(row).collect()
+        }
+        Some(_) | None => places.clone(),
+    }
 }
 
 /// What four elements of a reader load for a source: if they compute it, and if it is kept.
@@ -118,13 +159,13 @@ fn loads(
     Some(loads)
 }
 
-/// Whether a source is kept for another reader, which cannot compute it itself.
-fn is_kept(stages: &Stages, source: TensorId, reader: TensorId) -> bool {
+/// Whether a source is kept for another reader: one that cannot compute it itself, or for which that was not cheaper.
+fn is_kept(stages: &Stages, source: TensorId, reader: TensorId, decided: &BTreeSet<TensorId>) -> bool {
     stages.accesses.iter().enumerate().any(|(at, access)| {
         let other = TensorId(at as u32);
         let reads = access.reads.iter().any(|read| read.tensor == source);
         let computes = || body_of(stages, other).and_then(|body| places(body, access, source)).is_some();
-        reads && other != reader && other != source && !computes()
+        reads && other != reader && other != source && (decided.contains(&other) || !computes())
     })
 }
 
@@ -205,6 +246,8 @@ fn instances(places: &BTreeSet<Vec<i64>>) -> u64 {
 struct Work {
     operations: u64,
     reads: u64,
+    /// Whether all of it is arithmetic on f32, lane by lane, of elements that move along the row.
+    is_plain: bool,
 }
 
 impl Work {
@@ -217,9 +260,10 @@ impl Work {
 fn work(stages: &Stages, resolved: &Resolved, access: &TensorAccess) -> Option<Work> {
     let body = &resolved.body;
     let mut times: BTreeMap<NodeId, u64> = BTreeMap::from([(resolved.root, 1)]);
-    let mut total = Work::default();
+    let mut total = Work { is_plain: true, ..Work::default() };
     for (id, node) in body.nodes().rev() {
         let Some(own) = times.get(&id).copied() else { continue };
+        total.is_plain &= is_plain(resolved, id, access);
         let (cost, inner) = match &node.op {
             Op::Const(_) | Op::Coord(_) | Op::Arg(_) => (0, own),
             Op::Read { .. } => {
@@ -251,6 +295,24 @@ fn work(stages: &Stages, resolved: &Resolved, access: &TensorAccess) -> Option<W
         }
     }
     Some(total)
+}
+
+/// Whether a node is what rows can compute ahead (`jit/rows/kinds.rs`), if all that it is made of is.
+fn is_plain(resolved: &Resolved, id: NodeId, access: &TensorAccess) -> bool {
+    let node = resolved.body.node(id);
+    let is_float = node.ty.strong() == Some(Element::F32);
+    match &node.op {
+        Op::Const(_) | Op::Coord(Coord::Bound(_)) => true,
+        // Of integers, those that say which entry of a table it is.
+        Op::Binary(BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul, ..) => true,
+        Op::Fma(..) | Op::Reduce { .. } | Op::Table(..) => is_float,
+        Op::Read { .. } => is_float && operands(&node.op, id, access).is_empty(),
+        Op::Unary(function, _) => is_float && matches!(function, UnaryFn::Neg | UnaryFn::Abs | UnaryFn::Sqrt),
+        Op::Binary(function, ..) => {
+            is_float && matches!(function, BinaryFn::Div | BinaryFn::Min | BinaryFn::Max)
+        }
+        Op::Coord(_) | Op::Arg(_) | Op::Select(..) | Op::Cast(_) | Op::Math(..) | Op::Hash(_) => false,
+    }
 }
 
 /// The operands of a node that are computed in lanes: coordinates that move along with the row are not.

@@ -9,7 +9,7 @@
 //! Means, f16 windows and host functions become hidden tensors, windows without seams plain bodies, so that everything below knows inputs, variables,
 //! bodies, blended windows and host calls, and nothing else.
 
-use super::fuse::{Fused, fuse};
+use super::fuse::{Fused, Rows, fuse};
 use super::needs::{Needs, needs};
 use super::seamless::without_windows;
 use super::tables::with_tables;
@@ -66,8 +66,8 @@ pub struct HostCall {
     pub takes: Vec<TensorId>,
 }
 
-/// Splits every tensor of the graph into simple stages.
-pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> {
+/// Splits every tensor of the graph into simple stages, for code whose rows can do so much.
+pub fn stages(graph: &Graph, accesses: &Accesses, rows: Rows) -> Result<Stages, IndexError> {
     let declared = graph.tensors.len();
     let accesses = accesses.tensors.iter().cloned().map(Arc::new).collect();
     let mut stages = Stages {
@@ -89,7 +89,7 @@ pub fn stages(graph: &Graph, accesses: &Accesses) -> Result<Stages, IndexError> 
     let all = (0..stages.graph.tensors.len()).map(|at| Arc::new(needs(&stages, TensorId(at as u32))));
     stages.needs = all.collect();
     stages.kept = stages.graph.tensors.len();
-    fuse(&mut stages);
+    fuse(&mut stages, rows);
     Ok(stages)
 }
 

@@ -25,6 +25,7 @@ use crate::graph::view::{Step, View};
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::walk::{copy_box, each};
 use crate::index::{Dim, Domain, Interval, OutputMap};
+use crate::plan::fuse::Rows;
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
 use crate::plan::stages::{Stages, stages};
@@ -188,7 +189,7 @@ impl Shared {
     /// Whether a box of a view needs any of a box of a variable; when nobody can tell, it does.
     fn touches(&self, view: &View, region: &Region, var: TensorId, written: &[Interval]) -> bool {
         let graph = &self.program.graph;
-        let stages = self.stages.get_or_init(|| stages(graph, &self.program.accesses).ok());
+        let stages = self.stages.get_or_init(|| stages(graph, &self.program.accesses, Rows::Apart).ok());
         let Some(stages) = stages else { return true };
         let Some(base) = view_footprint(view, region, graph.tensor(view.base).span) else { return false };
         let request = Request { target: view.base, region: base, threads: 1, tile: None };

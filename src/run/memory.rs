@@ -15,14 +15,14 @@ use crate::formats::rows::outermost;
 use crate::formats::{Frozen, Rows, Span};
 use crate::index::Interval;
 use crate::index::walk::rows;
-use crate::jit::{Module, Writes, in_order};
+use crate::jit::{Module, Writes, in_order, stores_apart};
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
 use std::alloc::{Layout, alloc_zeroed};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 
 /// What has so many bytes leaves the caches before anybody reads it: it is written past them, unless sources come from a
-/// nearer cache, whose lines would wait behind those that go to memory.
+/// nearer cache and their lines would wait behind those that go to memory ([`stores_apart`]).
 pub(super) const LARGE: usize = 16 << 20;
 
 /// Bytes of a line of the cache, and of the widest register.
@@ -262,8 +262,12 @@ impl<'m> Call<'m> {
         let count = lowered.kernel.buffers.len() - places.len();
         let arrays = arrays.into_iter().flatten().take(count);
         let pointers = places.iter().map(|place| place.memory.start).chain(arrays).collect();
-        let writes =
-            if places.iter().all(|place| place.size() >= LARGE) { Writes::Past } else { Writes::Cached };
+        let is_past = if stores_apart() {
+            written.size() >= LARGE
+        } else {
+            places.iter().all(|place| place.size() >= LARGE)
+        };
+        let writes = if is_past { Writes::Past } else { Writes::Cached };
         Call { module, args, pointers, written, numbers, writes }
     }
 

@@ -254,12 +254,18 @@ fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
         let computed = group.members.iter().filter(|member| member.role == Role::Compute);
         for id in computed.map(|member| member.tensor).chain([group.target]) {
             for fused in division.stages.fused.get(&id).into_iter().flatten() {
+                let shifts = match fused.shifts {
+                    0 => String::new(),
+                    shifts => format!(" and {shifts} shifted along the row"),
+                };
                 notes.push(format!(
-                    "  {} computes {} itself: {} elements for 4, {} operations each",
+                    "  {} computes {} itself: {} elements for 4{shifts}, {} operations each; costs {}, keeping it {}",
                     name(id),
                     name(fused.source),
                     fused.times,
-                    fused.work
+                    fused.work,
+                    fused.costs[0],
+                    fused.costs[1]
                 ));
             }
         }

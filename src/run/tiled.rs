@@ -29,6 +29,7 @@ use crate::graph::{Tensor, TensorKind};
 use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
 use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
+use crate::plan::fuse::Rows;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::inline::{inline_sparse, reads_sparsely};
@@ -64,7 +65,8 @@ impl Tiled {
     /// An engine that compiles `program`, with vectors of at most that width; code that is in `codes` is taken from
     /// there.
     pub fn new(program: Arc<Program>, vectors: Vectors, codes: Option<Arc<Codes>>) -> Result<Tiled> {
-        let stages = stages(&program.graph, &program.accesses)
+        let rows = if vectors > Vectors::V128 { Rows::Ahead } else { Rows::Apart };
+        let stages = stages(&program.graph, &program.accesses, rows)
             .map_err(|error| Box::new(Diagnostic::new(Code::E1009, error.message)))?;
         let kernels = Kernels::new(vectors, codes);
         let common = Common {

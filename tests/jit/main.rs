@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "running machine code is unsafe, and so is memory with guards around it")]
 #![expect(clippy::print_stdout, clippy::unwrap_used, reason = "helpers of tests")]
 
+mod ahead;
 mod buffers;
 
 mod generate;

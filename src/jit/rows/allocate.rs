@@ -97,7 +97,7 @@ pub(super) fn emit(program: &Program, bits: Bits, pass: Pass, fixed: &Fixed, byt
         locked: Vec::new(),
         pinned: Vec::new(),
         start: 0,
-        stack: FIRST_PLACE,
+        stack: FIRST_PLACE + program.carried,
     };
     for (reg, place) in &fixed.vectors {
         allocator.places[reg.index()] = Some(*place);
@@ -118,7 +118,9 @@ pub(super) fn load_fixed(program: &Program, bits: Bits, fixed: &Fixed, bytes: &m
             Home::Pool(at) => (&ops::MOVPS, in_pool(at)),
             Home::PoolElement(at, encoding) => (encoding, in_pool(at)),
             Home::Slot(slot, encoding) => (encoding, in_frame(slot)),
-            Home::Computed | Home::Load(..) | Home::PoolMask(_) | Home::SlotMask(_) => continue,
+            Home::Computed | Home::Load(..) | Home::Carried(_) | Home::PoolMask(_) | Home::SlotMask(_) => {
+                continue;
+            }
         };
         bytes.vector(encoding, bits, &plain(*place, 0, Rm::Memory(memory)));
     }
@@ -183,6 +185,7 @@ impl Allocator<'_> {
                 let operands = Operands { imm: inst.imm, ..plain(a, 0, Rm::Register(dst)) };
                 self.bytes.vector(inst.encoding, self.bits, &operands);
             }
+            Shape::HandOn(old) => self.hand_on(at, inst, old),
             Shape::Begin(number) => self.begin(at, inst, number),
             Shape::End(number) => self.end(at, inst, number),
             Shape::Fma => self.fma(at, inst),
@@ -316,6 +319,20 @@ impl Allocator<'_> {
         self.release(at, inst);
     }
 
+    /// Hands a value on to the next pass: in a register that nobody else takes, or on the stack.
+    fn hand_on(&mut self, at: usize, inst: &Inst, old: Reg) {
+        let new = self.ensure(inst.args[0]);
+        let (encoding, operands) = match (self.fixed.vectors.get(&old), self.program.homes[old.index()]) {
+            (Some(place), _) => (&ops::MOVPS, plain(*place, 0, Rm::Register(new))),
+            (None, Home::Carried(place)) => {
+                (&ops::STOREPS, plain(new, 0, Rm::Memory(on_stack(FIRST_PLACE + place))))
+            }
+            (None, _) => unreachable!("only what is carried is handed on"),
+        };
+        self.bytes.vector(encoding, self.bits, &operands);
+        self.release(at, inst);
+    }
+
     /// Half the lanes of a row.
     pub(super) fn half(&self) -> u8 {
         (self.bits.bytes() / 8) as u8
@@ -404,6 +421,7 @@ impl Allocator<'_> {
         let element = if encoding.wide == 1 { &ops::SPLATQ } else { &ops::SPLATD };
         match self.program.homes[reg.index()] {
             Home::Pool(at) => Some(Folded::Whole(in_pool(at))),
+            Home::Carried(place) => Some(Folded::Whole(on_stack(FIRST_PLACE + place))),
             Home::PoolElement(at, splat) if splat == element => Some(Folded::Element(in_pool(at))),
             Home::Slot(slot, splat) if splat == element => Some(Folded::Element(in_frame(slot))),
             Home::Load(address, load, _)
@@ -458,6 +476,7 @@ impl Allocator<'_> {
         }
         let (encoding, memory, mask) = match self.program.homes[reg.index()] {
             Home::Pool(at) => (&ops::MOVPS, in_pool(at), 0),
+            Home::Carried(place) => (&ops::MOVPS, on_stack(FIRST_PLACE + place), 0),
             Home::PoolElement(at, encoding) => (encoding, in_pool(at), 0),
             Home::Slot(slot, encoding) => (encoding, in_frame(slot), 0),
             Home::Load(address, encoding, part) => {

@@ -11,6 +11,7 @@
 //!
 //! rdi is the frame, rax the step, rsi the last step from which a whole pass can be done.
 
+use super::ahead::Ahead;
 use super::allocate::plain;
 use super::allocate::{
     self, BACKWARDS, EVEN, EVEN_REST, FIRST_PLACE, Fixed, LAST_STEP, LIMIT, Pass, Stores, TAIL,
@@ -28,11 +29,15 @@ const POINTERS: [Gpr; 10] =
 const SAVED: [Gpr; 5] = [Gpr(3), Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 /// Constants that get a register, at the most.
 const MOST_FIXED: usize = 24;
+/// What is handed on from pass to pass has a register, up to so many.
+const MOST_CARRIED: usize = 16;
 
 /// The bytes of the function, which run anywhere.
-pub(super) fn assemble(program: &Program, bits: Bits, past: Option<&Past>) -> Vec<u8> {
+pub(super) fn assemble(program: &Program, bits: Bits, past: Option<&Past>, ahead: Option<&Ahead>) -> Vec<u8> {
     let pointers = pointers(program);
+    let ahead = ahead.map(|ahead| (ahead, fixed_ahead(ahead, bits, &pointers)));
     let (fixed, stack) = fixed(program, bits, pointers);
+    let stack = ahead.as_ref().map_or(stack, |(_, (_, own))| stack.max(*own));
     let mut bytes = Bytes::default();
     enter(&mut bytes, stack);
     load_pointers(&mut bytes, &fixed);
@@ -44,10 +49,14 @@ pub(super) fn assemble(program: &Program, bits: Bits, past: Option<&Past>) -> Ve
     let short = bytes.jump_forward(When::Greater);
     let whole = |bytes: &mut Bytes, stores: Stores| {
         let start = bytes.here();
-        allocate::emit(program, bits, Pass::Whole(stores), &fixed, bytes);
-        bytes.add(RAX, lanes);
-        bytes.compare(RAX, RSI);
-        bytes.jump_back(When::LessOrEqual, start);
+        let done = ahead.as_ref().map(|(ahead, (own, _))| {
+            passes_ahead(bytes, bits, (ahead, own), stores);
+            allocate::load_fixed(program, bits, &fixed, bytes);
+            bytes.compare(RAX, RSI);
+            bytes.jump_forward(When::Greater)
+        });
+        passes(program, bits, (stores, &fixed), bytes);
+        done.into_iter().for_each(|jump| bytes.land(jump));
         start
     };
     let streaming = past.map(|past| {
@@ -79,6 +88,27 @@ pub(super) fn assemble(program: &Program, bits: Bits, past: Option<&Past>) -> Ve
     bytes.land(done);
     leave(&mut bytes);
     bytes.finish(&program.pool)
+}
+
+/// Whole passes, as many as rsi says; at least one.
+fn passes(program: &Program, bits: Bits, (stores, fixed): (Stores, &Fixed), bytes: &mut Bytes) {
+    let start = bytes.here();
+    allocate::emit(program, bits, Pass::Whole(stores), fixed, bytes);
+    bytes.add(RAX, bits.bytes() / 4);
+    bytes.compare(RAX, RSI);
+    bytes.jump_back(When::LessOrEqual, start);
+}
+
+/// Whole passes that work ahead, as long as what they read is there.
+fn passes_ahead(bytes: &mut Bytes, bits: Bits, (ahead, fixed): (&Ahead, &Fixed), stores: Stores) {
+    bytes.add(RSI, -ahead.reach);
+    bytes.compare(RAX, RSI);
+    let short = bytes.jump_forward(When::Greater);
+    allocate::load_fixed(&ahead.pass, bits, fixed, bytes);
+    allocate::emit(&ahead.first, bits, Pass::Whole(stores), fixed, bytes);
+    passes(&ahead.pass, bits, (stores, fixed), bytes);
+    bytes.land(short);
+    bytes.add(RSI, ahead.reach);
 }
 
 /// A pass in a mask is done: on with whole ones past the cache, or with what is left, if something is.
@@ -219,6 +249,33 @@ fn fixed(program: &Program, bits: Bits, pointers: BTreeMap<usize, Gpr>) -> (Fixe
         }
         count /= 2;
     }
+}
+
+/// The same for passes that work ahead: what they hand on stays in registers, or on the stack if those are too few.
+fn fixed_ahead(ahead: &Ahead, bits: Bits, pointers: &BTreeMap<usize, Gpr>) -> (Fixed, usize) {
+    let constants = constants(&ahead.pass);
+    let pointers: std::collections::HashMap<usize, Gpr> = pointers.clone().into_iter().collect();
+    let mut last = (Fixed::default(), 0);
+    for carried in [&ahead.carried[..], &[]].into_iter().filter(|carried| carried.len() <= MOST_CARRIED) {
+        let mut count = constants.len().min(MOST_FIXED - carried.len());
+        loop {
+            let vectors = carried.iter().chain(&constants[..count]).copied().zip((0..32).rev()).collect();
+            let fixed = Fixed { vectors, pointers: pointers.clone() };
+            let stack = |program: &Program| {
+                allocate::emit(program, bits, Pass::Whole(Stores::Cached), &fixed, &mut Bytes::default())
+            };
+            let places = stack(&ahead.first).max(stack(&ahead.pass));
+            last = (fixed, places);
+            if places == FIRST_PLACE + ahead.pass.carried {
+                return last;
+            }
+            if count == 0 {
+                break;
+            }
+            count /= 2;
+        }
+    }
+    last
 }
 
 /// Sources that are the same for the whole row, those in use most often first.

@@ -28,6 +28,16 @@ pub(super) fn loads(element: Element) -> &'static Encoding {
     }
 }
 
+/// Bytes from lane to lane of what an instruction loads into lanes of 32 bits.
+pub(super) fn step_of(load: &Encoding) -> Option<i32> {
+    match *load {
+        ops::MOVPS => Some(4),
+        ops::MOVZXWD | ops::MOVSXWD | ops::CVTPH2PS => Some(2),
+        ops::MOVZXBD | ops::MOVSXBD => Some(1),
+        _ => None,
+    }
+}
+
 /// The instruction that stores a row of an element.
 pub(super) fn stores(element: Element) -> &'static Encoding {
     match element {

@@ -5,7 +5,7 @@
 //! ```
 
 /// How an instruction is written in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Encoding {
     pub(super) name: &'static str,
     pub(super) map: Map,
@@ -17,14 +17,14 @@ pub(super) struct Encoding {
     pub(super) tuple: Tuple,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Map {
     M0F,
     M0F38,
     M0F3A,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Prefix {
     None,
     P66,
@@ -33,7 +33,7 @@ pub(super) enum Prefix {
 }
 
 /// How much memory an instruction touches, as a part of the register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Tuple {
     Full,
     Half,
@@ -178,6 +178,8 @@ ops! {
     UNPCKLPD "vunpcklpd" M0F P66 1 0x14 Full;
     UNPCKHPD "vunpckhpd" M0F P66 1 0x15 Full;
     SHUF32X4 "vshuff32x4" M0F3A P66 0 0x23 Full;
+    // The lanes of two registers, the second one's first, from a number on.
+    ALIGND "valignd" M0F3A P66 0 0x03 Full;
     PERMD "vpermd" M0F38 P66 0 0x36 Full;
     PERM2D "vpermt2d" M0F38 P66 0 0x7e Full;
     PERM2Q "vpermt2q" M0F38 P66 1 0x7e Full;

@@ -44,7 +44,7 @@ pub(in crate::jit) enum Slot {
 }
 
 /// A place that moves along the row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Address {
     /// Where it starts.
     pub(super) slot: usize,
@@ -66,13 +66,15 @@ pub(super) enum Home {
     Slot(usize, &'static Encoding),
     /// Memory that moves along the row. Lanes beyond the end of the row are left out.
     Load(Address, &'static Encoding, Part),
+    /// What the pass before has handed on, by its number.
+    Carried(usize),
     /// A mask in the pool or in the frame.
     PoolMask(i32),
     SlotMask(usize),
 }
 
 /// Which lanes of the row a register holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Part {
     /// All, in 32 bits each.
     All,
@@ -103,7 +105,7 @@ pub(super) struct Inst {
 }
 
 /// What the operands of an instruction are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Shape {
     /// dst = op(a, b); b may be memory.
     Two,
@@ -142,6 +144,8 @@ pub(super) enum Shape {
     MaskTwo,
     /// dst = op(a) on masks.
     MaskOne,
+    /// The register, which is [`Home::Carried`], holds a from here on.
+    HandOn(Reg),
     /// A loop inside the row starts, or ends: the number of it.
     Begin(usize),
     End(usize),
@@ -176,6 +180,8 @@ pub(super) struct Program {
     pub(super) classes: Vec<Class>,
     pub(super) slots: Vec<Slot>,
     pub(super) pool: Vec<u8>,
+    /// How many registers are handed on from pass to pass.
+    pub(super) carried: usize,
     /// Where the pool says which exponents are ordinary: twice the bits of the lowest number, and how much further the
     /// highest is; for f32 and for f64.
     pub(super) middles: [[i32; 2]; 2],
