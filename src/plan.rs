@@ -21,4 +21,5 @@ mod rows;
 mod seamless;
 pub mod shape;
 pub mod stages;
+pub mod stop;
 pub mod timeline;
