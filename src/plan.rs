@@ -25,4 +25,5 @@ mod seamless;
 mod tables;
 pub mod shape;
 pub mod stages;
+pub mod stop;
 pub mod timeline;

@@ -6,11 +6,18 @@
 use itp::Engine;
 use itp::diagnostic::{Code, Result};
 use itp::engine::Builder;
+use itp::index::Interval;
+use itp::plan::group::{Request, groups, needed_boxes};
+use itp::plan::order::Order;
+use itp::plan::peak::peak;
+use itp::plan::readers::Division;
+use itp::plan::stages::stages;
+use itp::plan::stop::Stop;
 use itp::run::Kind;
 use itp::run::job::Sink;
 use itp::run::stats::Stats;
 use ndarray::Array2;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -186,6 +193,117 @@ fn tiles_of_host_windows_are_as_planned() {
         let tiles = stats.tiles;
         assert!(threads > 1 || tiles.live_peak == tiles.live_peak_planned, "{tiles:?}");
     }
+}
+
+/// Requests of many tiles whose readers come and go: a name, a box of it, the tiles, and the script.
+const IRREGULAR: [(&str, &[(i64, i64)], &[i64], &str); 4] = [
+    // Windows along two diagonals of a plane, under windows that others read.
+    (
+        "e",
+        &[(118, 400)],
+        &[3],
+        r#"tensor a: f32[y: inf, x: inf] = y + x
+        tensor h: f32[y: inf, x: inf] window [4, 4] stride [5, 2] take s = a window [4, 4] stride [5, 2] blend last init 0 = extern "host"(s)
+        tensor d: f32[y: inf] window [3] stride [5] blend first init 0 format run_list(element(f32(0))) = h[y, y // (-2) + 2] + h[y + 1, y - 1]
+        tensor f: f32[x: inf] window [2] take s = d window [4] stride [2] blend sum = extern "host"(s)
+        tensor e: f32[x: inf] window [2] take s = f window [4] stride [2] blend sum = extern "host"(s)"#,
+    ),
+    // Windows that are read far above in some rows, and far below in others.
+    (
+        "out",
+        &[(0, 200), (0, 300)],
+        &[1, 4],
+        r#"tensor a: f32[y: inf, x: inf] = y + x
+        tensor h: f32[y: inf, x: inf] window [2, 2] take s = a window [2, 2] blend sum = extern "host"(s)
+        tensor p: f32[y: 0..10, x: inf] = sum(i in 0..50) sin(h[y + 60, x] * i)
+        tensor q: f32[y: 20..30, x: inf] = sum(i in 0..50) sin(h[y - 70, x] * i)
+        tensor out: f32[y: inf, x: inf] = h[y, x]
+            + (if y < 0 then 0 else if y < 10 then p[y, x] else 0)
+            + (if y < 20 then 0 else if y < 30 then q[y, x] else 0)"#,
+    ),
+    // A tile that everything reads, of a source that little of is read.
+    (
+        "out",
+        &[(0, 100), (0, 300)],
+        &[1, 3],
+        r#"tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x
+        tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[y, x] + a[0, 0]
+        tensor out: f32[y: inf, x: inf] = b[2 * y, 3 * x] + b[0, x]"#,
+    ),
+    // Down and across.
+    (
+        "out",
+        &[(0, 100), (0, 300)],
+        &[1, 3],
+        r#"tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x
+        tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[-y, x] + a[x, 5 - y]
+        tensor out: f32[y: inf, x: inf] = b[y // 3, x] + b[y, -x]"#,
+    ),
+];
+
+/// Who computes what of a box.
+fn divided(engine: &Engine, name: &str, region: &[(i64, i64)], tile: &[i64]) -> Division {
+    let program = engine.program();
+    let stages = Arc::new(stages(&program.graph, &program.accesses).unwrap());
+    let target = program.graph.iter().find(|(_, tensor)| &*tensor.name == name).unwrap().0;
+    let region = region.iter().map(|(from, to)| Interval::new(*from, *to).unwrap()).collect();
+    let request = Request { target, region, threads: 1, tile: Some(tile.to_vec()), stop: Stop::default() };
+    let boxes = needed_boxes(&stages, &request).unwrap();
+    let groups = groups(&stages, &request, &boxes).unwrap();
+    Division { stages, boxes, groups, stop: Stop::default() }
+}
+
+#[test]
+fn every_tile_is_made_once_and_freed_by_its_last_reader_however_many_there_are() {
+    for (name, region, tile, script) in IRREGULAR {
+        let engine = compiled(jit(1, &[]), script);
+        let division = divided(&engine, name, region, tile);
+        assert!(division.tiles() > 8192, "{script}\nhas {} tiles", division.tiles());
+        let mut order = Order::new(&division, &Stop::default()).unwrap();
+        let (mut made, mut left) = (BTreeSet::new(), BTreeMap::new());
+        let mut most = 0;
+        while let Some(step) = order.next(&division) {
+            assert!(made.insert(step.tile.clone()), "{:?} is made twice: {script}", step.tile);
+            let result = step.tile.0 + 1 == division.groups.len();
+            most = most.max(left.len() + 1);
+            for source in step.sources {
+                let count: &mut u64 = left.get_mut(&source).expect("a tile that is there");
+                *count -= 1;
+                if *count == 0 {
+                    left.remove(&source);
+                }
+            }
+            if !result {
+                left.insert(step.number, step.readers);
+            }
+        }
+        assert!(left.is_empty(), "{} tiles are never freed: {script}", left.len());
+        assert!(most as u64 <= peak(&division, 1).unwrap().tiles, "{most} tiles at once: {script}");
+        // Each tile is looked at once for itself, and once more when its readers are known.
+        let looks = u128::from(order.looks());
+        assert!(looks <= 4 * division.tiles(), "{looks} looks for {} tiles: {script}", division.tiles());
+    }
+}
+
+#[test]
+fn planning_can_be_cancelled() {
+    let chain: String = (1..300)
+        .map(|at| {
+            format!(
+                "tensor a{at}: f32[y: inf, x: inf] = sin(a{}[y, x + 1]) + a{}[y + 1, x]\n",
+                at - 1,
+                at - 1
+            )
+        })
+        .collect();
+    let script = format!("tensor a0: f32[y: inf, x: inf] = y + x\n{chain}");
+    let engine = compiled(jit(1, &[]).store(0), &script);
+    let cancel = engine.cancel();
+    cancel.cancel();
+    let error = engine.plan("a299[0:64, 0:64]").err().expect("it was cancelled");
+    assert!(error.is_cancelled(), "{error}");
+    cancel.reset();
+    engine.plan("a299[0:64, 0:64]").unwrap();
 }
 
 /// That everything is given back is asserted where a run ends, in builds with debug assertions such as this one.

@@ -8,6 +8,7 @@ use super::{Cancel, Engine, Shared};
 use crate::compile::{self, Options, Program};
 use crate::diagnostic::Diagnostics;
 use crate::graph::modules::{Loader, NoFiles};
+use crate::plan::stop::Stop;
 use crate::run::job::{Backend, Limits, World};
 use crate::run::kept::{Kept, Owner};
 use crate::run::{self, Choice, Kind};
@@ -212,7 +213,7 @@ impl Builder {
             folder,
             backend,
             kept,
-            limits: Limits { threads, memory: self.memory, tile: self.tile },
+            limits: Limits { threads, memory: self.memory, tile: self.tile, stop: Stop::new(cancel.flag()) },
             world: World::default(),
             files: BTreeMap::new(),
             loaded: Mutex::default(),

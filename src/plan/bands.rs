@@ -203,8 +203,7 @@ impl<'p> Bands<'p> {
                 None => (self.group.target, Some(&self.band.target)),
             };
             let Some(region) = region else { continue };
-            let needs = &self.stages.needs[id.index()].sources;
-            let Some(need) = needs.iter().find(|need| need.source == member.tensor) else { continue };
+            let Some(need) = self.stages.needs[id.index()].of(member.tensor) else { continue };
             let own = need.reach_of(dim, region, self.stages, id);
             rows = if rows.is_empty() { own } else { rows.hull(own) };
         }

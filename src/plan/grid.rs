@@ -77,6 +77,14 @@ impl Grid {
         number
     }
 
+    /// The place of the tile with that number.
+    pub fn place(&self, number: &[i64]) -> u128 {
+        let dims = self.numbers.iter().zip(number);
+        dims.fold(0, |place, (numbers, at)| {
+            place * numbers.len().unwrap_or(1).max(1) as u128 + (at - numbers.first()) as u128
+        })
+    }
+
     /// Elements of the largest tile.
     pub fn largest(&self) -> u128 {
         let dims = self.shape.iter().zip(&self.region);
@@ -102,6 +110,7 @@ mod tests {
         let tiles: Vec<Region> = (0..grid.count()).map(|place| grid.tile(&grid.number(place))).collect();
         assert_eq!(tiles.iter().map(|tile| volume(tile)).sum::<u128>(), volume(&region));
         assert_eq!(format!("{:?}", tiles[0]), "[5..8, -3..0]");
+        assert!((0..grid.count()).all(|place| grid.place(&grid.number(place)) == place));
         assert_eq!(grid.meeting(0, Interval::new(7, 8).expect("a range")), Interval::trusted(1, 1));
     }
 }

@@ -14,6 +14,7 @@ use super::needs::{Motion, closed_form, needed};
 use super::passes::Passes;
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
+use super::stop::Stop;
 use crate::access::exact::NEAR;
 use crate::access::footprint::{Region, footprint};
 use crate::graph::TensorKind;
@@ -31,6 +32,8 @@ pub struct Group {
     pub grid: Grid,
     /// Everything else that its tasks hold, sources first.
     pub members: Vec<Member>,
+    /// Where each of them stands.
+    pub places: BTreeMap<TensorId, usize>,
     /// The dimension of the target along which a task goes in bands.
     pub stream: Option<usize>,
     /// Coordinates per band: of a recurrence, steps per pass.
@@ -80,14 +83,21 @@ pub struct Request {
     pub threads: usize,
     /// A tile shape over the last dimensions, instead of the planner's.
     pub tile: Option<Vec<i64>>,
+    /// Ends the planning.
+    pub stop: Stop,
 }
 
 /// Boxes that a request needs, by tensor.
 pub type Needed = BTreeMap<TensorId, Region>;
 
-/// A request that cannot be planned, in words.
+/// Why there is no plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanError(pub String);
+pub enum PlanError {
+    /// The request cannot be planned, in words.
+    Cannot(String),
+    /// Nobody wants it any more.
+    Stopped,
+}
 
 /// The stages that `target` needs, sources first, itself last.
 pub fn order(stages: &Stages, target: TensorId) -> Vec<TensorId> {
@@ -113,6 +123,7 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
     asked_inside(stages, request)?;
     let mut boxes = Needed::from([(request.target, request.region.clone())]);
     for id in order(stages, request.target).into_iter().rev() {
+        request.stop.check()?;
         let Some(region) = boxes.get(&id).cloned() else { continue };
         let tensor = stages.tensor(id);
         let work = work_box(stages, id, &region);
@@ -121,13 +132,16 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
                 Some(_) => "each step back needs more of it",
                 None => "where it is read has no bounds inside the index space",
             };
-            return Err(PlanError(format!("`{}` would have to be computed without end: {why}", tensor.name)));
+            return Err(PlanError::Cannot(format!(
+                "`{}` would have to be computed without end: {why}",
+                tensor.name
+            )));
         }
         windows_fit(stages, id, &work)?;
         let found = match stages.hosts.contains_key(&id) {
             true => needed(stages, id, &stages.needs[id.index()], &work),
             false => footprint(tensor, &work).map_err(|overflow| {
-                PlanError(format!(
+                PlanError::Cannot(format!(
                     "a window of `{}` would reach {}, which is no coordinate",
                     tensor.name, overflow.value
                 ))
@@ -157,7 +171,7 @@ fn asked_inside(stages: &Stages, request: &Request) -> Result<(), PlanError> {
         None => Ok(()),
         Some(((dim, has), asked)) => {
             let (name, along) = (&tensor.name, dimension_name(dim));
-            Err(PlanError(format!("{asked} of `{name}` is asked for along {along}, which has {has}")))
+            Err(PlanError::Cannot(format!("{asked} of `{name}` is asked for along {along}, which has {has}")))
         }
     }
 }
@@ -172,7 +186,7 @@ fn still_inside(stages: &Stages, id: TensorId, work: &[Interval], found: &Needed
         let (tensor, name) = (stages.tensor(*source), &stages.tensor(id).name);
         let mut dims = tensor.domain.dims().iter().zip(tensor.readable()).zip(needed);
         if let Some(((dim, has), needed)) = dims.find(|((_, has), needed)| !has.contains_interval(**needed)) {
-            return Err(PlanError(format!(
+            return Err(PlanError::Cannot(format!(
                 "`{name}` would read {needed} of `{}` along {}, which has {has}: its arithmetic wraps this far out",
                 tensor.name,
                 dimension_name(dim)
@@ -187,7 +201,7 @@ fn windows_fit(stages: &Stages, id: TensorId, region: &[Interval]) -> Result<(),
     let tensor = stages.tensor(id);
     let TensorKind::Windowed(windowed) = &tensor.kind else { return Ok(()) };
     let leaves = |dim: usize, value: i128| {
-        PlanError(format!(
+        PlanError::Cannot(format!(
             "a window of `{}` would reach {value} along dimension {dim}, which is no coordinate",
             tensor.name
         ))
@@ -218,12 +232,21 @@ pub fn steps_of(stages: &Stages, id: TensorId, region: &[Interval]) -> Option<St
 }
 
 /// Splits what a request needs into groups, sources first; the last one makes what is asked for.
-pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Vec<Group> {
+pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Result<Vec<Group>, PlanError> {
     let order = order(stages, request.target);
-    let mut former =
-        Former { stages, request, boxes, groups: Vec::new(), home: BTreeMap::new(), samples: Vec::new() };
+    let mut former = Former {
+        stages,
+        request,
+        boxes,
+        groups: Vec::new(),
+        home: BTreeMap::new(),
+        read_in: BTreeMap::new(),
+        samples: Vec::new(),
+        weights: Vec::new(),
+    };
     former.open(request.target, "");
     for id in order.iter().rev().skip(1).filter(|id| boxes.contains_key(id)) {
+        request.stop.check()?;
         former.place(*id);
     }
     former.finish(&order)
@@ -237,8 +260,12 @@ struct Former<'s> {
     groups: Vec<Group>,
     /// The group that computes a stage.
     home: BTreeMap<TensorId, usize>,
+    /// The groups that read a stage.
+    read_in: BTreeMap<TensorId, BTreeSet<usize>>,
     /// Per group: what a tile in the middle needs.
     samples: Vec<Needed>,
+    /// Per group: the reads that an element of its target takes.
+    weights: Vec<u128>,
 }
 
 /// Work that may be done again before a stage is shared: this many times what is needed, in percent.
@@ -251,19 +278,35 @@ impl Former<'_> {
         let grid = super::shape::grid(self.stages, self.request, target, region);
         let sample = grid.tile(&grid.middle());
         let sample = work_box(self.stages, target, &sample);
-        self.home.insert(target, self.groups.len());
+        let group = self.groups.len();
         self.samples.push(BTreeMap::from([(target, sample)]));
-        let members = Vec::new();
-        self.groups.push(Group { target, grid, members, stream: None, band: 1, passes: None, why });
+        self.weights.push(weight(self.stages, target));
+        let (members, places) = (Vec::new(), BTreeMap::new());
+        self.groups.push(Group { target, grid, members, places, stream: None, band: 1, passes: None, why });
+        self.settle(target, group);
+    }
+
+    /// A group computes a stage, and so a task in the middle of it needs what the stage does.
+    fn settle(&mut self, id: TensorId, group: usize) {
+        self.home.insert(id, group);
+        let needs = &self.stages.needs[id.index()];
+        for need in &needs.sources {
+            self.read_in.entry(need.source).or_default().insert(group);
+        }
+        let Some(region) = self.samples[group].get(&id) else { return };
+        for (source, found) in needed(self.stages, id, needs, region) {
+            let Some(all) = self.boxes.get(&source) else { continue };
+            let found = found.iter().zip(all).map(|(own, all)| own.intersect(*all));
+            match self.samples[group].get_mut(&source) {
+                Some(hull) => hull.iter_mut().zip(found).for_each(|(hull, own)| *hull = hull.hull(own)),
+                None => _ = self.samples[group].insert(source, found.collect()),
+            }
+        }
     }
 
     /// Finds the group of a stage, all of whose readers have theirs.
     fn place(&mut self, id: TensorId) {
-        let readers = self.readers(id);
-        let groups: BTreeSet<usize> = readers.iter().map(|reader| self.home[reader]).collect();
-        for group in &groups {
-            self.sample(*group, id, &readers);
-        }
+        let groups = self.read_in.remove(&id).unwrap_or_default();
         let is_data = match self.stages.tensor(id).kind {
             TensorKind::Input(_) => !self.stages.hosts.contains_key(&id),
             TensorKind::Var(_) => true,
@@ -274,32 +317,8 @@ impl Former<'_> {
         }
         match self.why_shared(id, &groups) {
             Some(why) => self.open(id, why),
-            None => _ = self.home.insert(id, *groups.first().expect("a stage that is needed has readers")),
+            None => self.settle(id, *groups.first().expect("a stage that is needed has readers")),
         }
-    }
-
-    fn readers(&self, id: TensorId) -> Vec<TensorId> {
-        let reads = |reader: &TensorId| {
-            self.stages.needs[reader.index()].sources.iter().any(|need| need.source == id)
-        };
-        self.home.keys().copied().filter(reads).collect()
-    }
-
-    /// What a task in the middle needs of a stage.
-    fn sample(&mut self, group: usize, id: TensorId, readers: &[TensorId]) {
-        let mut hull: Option<Region> = None;
-        for reader in readers.iter().filter(|reader| self.home[reader] == group) {
-            let Some(region) = self.samples[group].get(reader) else { continue };
-            let boxes = needed(self.stages, *reader, &self.stages.needs[reader.index()], region);
-            let Some(found) = boxes.get(&id) else { continue };
-            hull = Some(match hull {
-                None => found.clone(),
-                Some(hull) => hull.iter().zip(found).map(|(a, b)| a.hull(*b)).collect(),
-            });
-        }
-        let Some(hull) = hull else { return };
-        let limited = hull.iter().zip(&self.boxes[&id]).map(|(own, all)| own.intersect(*all)).collect();
-        self.samples[group].insert(id, limited);
     }
 
     fn why_shared(&self, id: TensorId, groups: &BTreeSet<usize>) -> Option<&'static str> {
@@ -319,62 +338,70 @@ impl Former<'_> {
         let sample = self.samples[group].get(&id)?;
         let (own, all) = (volume(sample), volume(&self.boxes[&id]));
         let again = own.saturating_mul(grid.count()) > all.saturating_mul(AGAIN) / 100;
-        let work = |id: TensorId, elements: u128| elements.saturating_mul(weight(self.stages, id));
-        let small = work(id, own) <= work(self.groups[group].target, grid.largest()) / 8;
+        let work = own.saturating_mul(weight(self.stages, id));
+        let small = work <= grid.largest().saturating_mul(self.weights[group]) / 8;
         (again && !small).then_some("tiles would compute much of it again")
     }
 
     /// Turns the groups round, and lists who is in which.
-    fn finish(mut self, order: &[TensorId]) -> Vec<Group> {
+    fn finish(mut self, order: &[TensorId]) -> Result<Vec<Group>, PlanError> {
         let last = self.groups.len() - 1;
         let home: BTreeMap<TensorId, usize> =
             self.home.iter().map(|(id, group)| (*id, last - group)).collect();
         self.groups.reverse();
         let targets: BTreeMap<TensorId, usize> =
             self.groups.iter().enumerate().map(|(at, group)| (group.target, at)).collect();
-        for (at, group) in self.groups.iter_mut().enumerate() {
-            list_members(self.stages, self.boxes, order, &home, &targets, at, group);
+        let ranks: BTreeMap<TensorId, usize> =
+            order.iter().enumerate().map(|(rank, id)| (*id, rank)).collect();
+        let mut computed: Vec<Vec<TensorId>> = vec![Vec::new(); self.groups.len()];
+        for id in order {
+            home.get(id).into_iter().for_each(|at| computed[*at].push(*id));
+        }
+        for (group, computed) in self.groups.iter_mut().zip(&computed) {
+            self.request.stop.check()?;
+            list_members(self.stages, self.boxes, &ranks, &targets, computed, group);
             set_streams(self.stages, group, self.boxes);
             set_passes(self.stages, self.request, group, self.boxes);
         }
-        self.groups
+        Ok(self.groups)
     }
 }
 
-/// Everything that the computed stages of a group read, and they themselves, sources first.
+/// Everything that the computed stages of a group, its target among them, read, and they themselves, sources first.
 fn list_members(
     stages: &Stages,
     boxes: &Needed,
-    order: &[TensorId],
-    home: &BTreeMap<TensorId, usize>,
+    ranks: &BTreeMap<TensorId, usize>,
     targets: &BTreeMap<TensorId, usize>,
-    at: usize,
+    computed: &[TensorId],
     group: &mut Group,
 ) {
-    let computed: Vec<TensorId> =
-        order.iter().copied().filter(|id| home.get(id) == Some(&at) && *id != group.target).collect();
-    let mut inside: BTreeSet<TensorId> = computed.iter().copied().collect();
-    for id in computed.iter().chain([&group.target]) {
-        inside.extend(stages.needs[id.index()].sources.iter().map(|need| need.source));
-    }
-    let list: Vec<TensorId> =
-        order.iter().copied().filter(|id| inside.contains(id) && boxes.contains_key(id)).collect();
-    let place = |id: TensorId| list.iter().position(|own| *own == id);
-    for id in &list {
-        let role = match (computed.contains(id), targets.get(id)) {
+    let sources = |id: &TensorId| stages.needs[id.index()].sources.iter().map(|need| need.source);
+    let read = computed.iter().flat_map(sources);
+    let inside = read.chain(computed.iter().copied().filter(|id| *id != group.target));
+    let inside: BTreeSet<(usize, TensorId)> =
+        inside.filter(|id| boxes.contains_key(id)).map(|id| (ranks[&id], id)).collect();
+    group.places = inside.iter().enumerate().map(|(place, (_, id))| (*id, place)).collect();
+    let own: BTreeSet<TensorId> = computed.iter().copied().collect();
+    for (_, id) in inside {
+        let role = match (own.contains(&id), targets.get(&id)) {
             (true, _) => Role::Compute,
             (false, Some(other)) => Role::Gather(*other),
-            (false, None) => match stages.tensor(*id).kind {
+            (false, None) => match stages.tensor(id).kind {
                 TensorKind::Var(_) => Role::Fill,
                 TensorKind::Input(_) | TensorKind::Pointwise(_) | TensorKind::Windowed(_) => Role::Resident,
             },
         };
-        let reads =
-            |reader: &TensorId| stages.needs[reader.index()].sources.iter().any(|need| need.source == *id);
-        let readers = computed.iter().filter(|reader| reads(reader)).filter_map(|reader| place(*reader));
-        let own = reads(&group.target).then_some(list.len());
-        let readers = readers.chain(own).collect();
-        group.members.push(Member { tensor: *id, role, stream: None, motion: Vec::new(), readers });
+        let (stream, motion, readers) = (None, Vec::new(), Vec::new());
+        group.members.push(Member { tensor: id, role, stream, motion, readers });
+    }
+    // The target stands after the last of its members.
+    for reader in computed {
+        let place = group.places.get(reader).copied().unwrap_or(group.members.len());
+        for source in sources(reader) {
+            let Some(at) = group.places.get(&source) else { continue };
+            group.members[*at].readers.push(place);
+        }
     }
 }
 
@@ -411,8 +438,7 @@ fn follow(stages: &Stages, group: &Group, at: usize) -> (Vec<Motion>, Option<usi
             Some(member) => (member.tensor, member.motion.clone(), member.stream),
             None => (group.target, identity(stages.tensor(group.target).domain.rank()), group.stream),
         };
-        let need = stages.needs[id.index()].sources.iter().find(|need| need.source == member.tensor);
-        let Some(need) = need else { continue };
+        let Some(need) = stages.needs[id.index()].of(member.tensor) else { continue };
         let own: Vec<Motion> = need.dims.iter().map(|dim| through(dim.motion, &reader_motion)).collect();
         motion = Some(match motion {
             None => own,
@@ -468,7 +494,7 @@ pub fn task_regions(
         };
         let Some(region) = region else { continue };
         for (source, found) in needed(stages, id, &stages.needs[id.index()], &region) {
-            let Some(at) = group.members.iter().position(|member| member.tensor == source) else { continue };
+            let Some(at) = group.places.get(&source).copied() else { continue };
             let found: Region =
                 found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
             if found.iter().any(|range| range.is_empty()) {
@@ -495,9 +521,7 @@ pub fn task_ranges(stages: &Stages, group: &Group, boxes: &Needed, work: &[Inter
             Some(at) => (group.members[at].tensor, ranges[at].clone()),
         };
         for need in &stages.needs[id.index()].sources {
-            let Some(at) = group.members.iter().position(|member| member.tensor == need.source) else {
-                continue;
-            };
+            let Some(at) = group.places.get(&need.source).copied() else { continue };
             let found = closed_form(stages, id, need, &region);
             for (dim, known) in ranges[at].iter_mut().enumerate() {
                 let all = boxes[&need.source][dim];

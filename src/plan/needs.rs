@@ -61,16 +61,26 @@ pub enum Motion {
 /// A stage with what it needs.
 #[derive(Clone, Debug, Default)]
 pub struct Needs {
-    /// Of other stages.
+    /// Of other stages, in their order.
     pub sources: Vec<Need>,
     /// Of itself: a recurrence.
     pub own: Option<Need>,
 }
 
+impl Needs {
+    /// Of one other stage.
+    pub fn of(&self, source: TensorId) -> Option<&Need> {
+        let at = self.sources.binary_search_by_key(&source, |need| need.source).ok()?;
+        Some(&self.sources[at])
+    }
+}
+
 /// What `id` needs of its sources.
 pub fn needs(stages: &Stages, id: TensorId) -> Needs {
     if let Some(call) = stages.hosts.get(&id) {
-        let sources = call.takes.iter().map(|take| host_need(stages, *take, call.numbers)).collect();
+        let takes = call.takes.iter().map(|take| host_need(stages, *take, call.numbers));
+        let mut sources: Vec<Need> = takes.collect();
+        sources.sort_by_key(|need| need.source);
         return Needs { sources, own: None };
     }
     let Some(body) = body_of(stages, id) else { return Needs::default() };

@@ -9,10 +9,10 @@
 
 use super::bands::{Task, task};
 use super::grid::volume;
-use super::group::{Group, Role};
+use super::group::{Group, PlanError, Role};
 use super::needs::Motion;
 use super::order::Order;
-use super::readers::{Division, each};
+use super::readers::{Depth, Division, Readers, each};
 use super::reuse::buffers;
 use crate::graph::{Level, Tensor};
 use crate::index::Interval;
@@ -40,21 +40,21 @@ impl Peak {
 const WALKED: u128 = 4096;
 
 /// The peak of a request that `threads` workers run.
-pub fn peak(division: &Division, threads: usize) -> Peak {
+pub fn peak(division: &Division, threads: usize) -> Result<Peak, PlanError> {
     let tasks = division.tiles();
     let workers = u64::try_from(tasks.min(threads as u128)).unwrap_or(1);
     let (tiles, tile_bytes) = match division.groups.len() {
         1 => (workers, 0),
-        _ if tasks <= WALKED => walked(division, threads),
-        _ => counted(division, threads),
+        _ if tasks <= WALKED => walked(division, threads)?,
+        _ => counted(division, threads)?,
     };
-    Peak { tiles, tile_bytes, scratch_bytes: scratch_of_all(division, workers) }
+    Ok(Peak { tiles, tile_bytes, scratch_bytes: scratch_of_all(division, workers)? })
 }
 
 /// What workers hold besides tiles when each does the task that holds most; a group has no more workers than tasks.
-fn scratch_of_all(division: &Division, workers: u64) -> u64 {
-    let each = division.groups.iter().map(|group| (scratch(division, group), group.grid.count()));
-    let mut each: Vec<(u64, u128)> = each.collect();
+fn scratch_of_all(division: &Division, workers: u64) -> Result<u64, PlanError> {
+    let each = division.groups.iter().map(|group| Ok((scratch(division, group)?, group.grid.count())));
+    let mut each: Vec<(u64, u128)> = each.collect::<Result<_, PlanError>>()?;
     each.sort_unstable_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let (mut left, mut total) = (u128::from(workers), 0u64);
     for (bytes, tasks) in each {
@@ -62,16 +62,17 @@ fn scratch_of_all(division: &Division, workers: u64) -> u64 {
         total = total.saturating_add(bytes.saturating_mul(own as u64));
         left -= own;
     }
-    total
+    Ok(total)
 }
 
 /// Walks through the order; a task ends when as many later ones have begun as there are other workers.
-fn walked(division: &Division, threads: usize) -> (u64, u64) {
-    let mut order = Order::new(division);
+fn walked(division: &Division, threads: usize) -> Result<(u64, u64), PlanError> {
+    let mut order = Order::new(division, &division.stop)?;
     let mut alive: HashMap<u64, (u64, u64)> = HashMap::new();
     let mut running: VecDeque<(Vec<u64>, bool)> = VecDeque::new();
     let (mut bytes, mut results, mut most, mut most_bytes) = (0u64, 0u64, 0, 0);
     while let Some(step) = order.next(division) {
+        division.stop.check()?;
         if running.len() == threads
             && let Some((sources, result)) = running.pop_front()
         {
@@ -97,7 +98,7 @@ fn walked(division: &Division, threads: usize) -> (u64, u64) {
         most = most.max(alive.len() as u64 + results);
         most_bytes = most_bytes.max(bytes);
     }
-    (most, most_bytes)
+    Ok((most, most_bytes))
 }
 
 fn element_bytes(division: &Division, group: &Group) -> u64 {
@@ -138,10 +139,11 @@ fn stored_bytes(tensor: &Tensor, shape: &[u64]) -> u64 {
 }
 
 /// For every shared group the tiles that two neighbouring rows of results, and those in flight, read.
-fn counted(division: &Division, threads: usize) -> (u64, u64) {
+fn counted(division: &Division, threads: usize) -> Result<(u64, u64), PlanError> {
     let (mut tiles, mut bytes) = (threads as u64, 0u64);
-    for (at, group) in division.groups.iter().enumerate().take(division.groups.len() - 1) {
-        let alive = alive_at_once(division, at).min(group.grid.count()).saturating_add(threads as u128);
+    let alive = alive_at_once(division)?;
+    for (group, alive) in division.groups.iter().zip(alive).take(division.groups.len() - 1) {
+        let alive = alive.min(group.grid.count()).saturating_add(threads as u128);
         let alive = alive.min(u64::MAX.into()) as u64;
         tiles = tiles.saturating_add(alive);
         let shape: Vec<u64> = group.grid.shape.iter().map(|size| *size as u64).collect();
@@ -151,25 +153,24 @@ fn counted(division: &Division, threads: usize) -> (u64, u64) {
         let formatted = division.stages.tensor(group.target).format.is_some();
         bytes = bytes.saturating_add(alive.saturating_mul(if formatted { whole } else { largest }));
     }
-    (tiles, bytes)
+    Ok((tiles, bytes))
 }
 
-fn alive_at_once(division: &Division, shared: usize) -> u128 {
-    let grid = &division.groups[shared].grid;
-    let mut along: Vec<u128> = vec![0; grid.numbers.len()];
-    for (at, reader) in division.groups.iter().enumerate() {
+/// By group, the tiles that wait for readers, at the most: where only the result reads them, those of two rows of it.
+fn alive_at_once(division: &Division) -> Result<Vec<u128>, PlanError> {
+    let groups = &division.groups;
+    let mut along: Vec<Vec<u128>> = groups.iter().map(|group| vec![0; group.grid.numbers.len()]).collect();
+    let readers = Readers::new(division, Depth::Look, &division.stop)?;
+    for (at, reader) in groups.iter().enumerate() {
+        let slowest = reader.grid.numbers.iter().position(|numbers| numbers.len().unwrap_or(1) > 1);
         for (member, listed) in reader.members.iter().enumerate() {
-            if listed.role != Role::Gather(shared) {
-                continue;
-            }
-            let slowest = reader.grid.numbers.iter().position(|numbers| numbers.len().unwrap_or(1) > 1);
-            for (dim, along) in along.iter_mut().enumerate() {
-                let all = grid.numbers[dim].len().unwrap_or(0) as u128;
+            let Role::Gather(shared) = listed.role else { continue };
+            for (dim, along) in along[shared].iter_mut().enumerate() {
+                let all = groups[shared].grid.numbers[dim].len().unwrap_or(0) as u128;
                 let own = match listed.motion[dim] {
-                    Motion::With { dim: with, .. }
-                        if Some(with) == slowest && at + 1 == division.groups.len() =>
-                    {
-                        two_rows(division, at, member, dim, with).min(all)
+                    Motion::With { dim: with, .. } if Some(with) == slowest && at + 1 == groups.len() => {
+                        let listed = readers.most_alive(at, shared, dim, with);
+                        listed.unwrap_or_else(|| two_rows(division, at, member, dim, with)).min(all)
                     }
                     Motion::With { .. } | Motion::Still | Motion::Free => all,
                 };
@@ -177,7 +178,7 @@ fn alive_at_once(division: &Division, shared: usize) -> u128 {
             }
         }
     }
-    along.into_iter().fold(1, u128::saturating_mul)
+    Ok(along.into_iter().map(|along| along.into_iter().fold(1, u128::saturating_mul)).collect())
 }
 
 /// The most tiles along a dimension that two neighbouring rows of tasks read, looked for at the ends and between.
@@ -207,18 +208,20 @@ fn two_rows(division: &Division, reader: usize, member: usize, dim: usize, with:
 const FEW: u128 = 256;
 
 /// The most that one task of a group holds besides tiles.
-fn scratch(division: &Division, group: &Group) -> u64 {
+fn scratch(division: &Division, group: &Group) -> Result<u64, PlanError> {
     let count = group.grid.count();
     let step = (count / FEW).max(1);
     let between =
         (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|place| group.grid.number(place));
     let beyond = if step > 1 { corners(group) } else { Vec::new() };
     let numbers = between.chain(beyond);
-    let held = numbers.map(|number| {
+    let mut most = 0;
+    for number in numbers {
+        division.stop.check()?;
         let task = task(&division.stages, group, &division.boxes, group.grid.tile(&number));
-        held_bytes(division, group, &task)
-    });
-    held.max().unwrap_or(0)
+        most = most.max(held_bytes(division, group, &task));
+    }
+    Ok(most)
 }
 
 /// The first, the middle and the last tile along every dimension.

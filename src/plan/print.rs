@@ -32,7 +32,7 @@ pub fn print(division: &Division, threads: usize) -> String {
     }
     text.push_str("order\n");
     order(division, &mut text);
-    let held = peak(division, threads);
+    let Ok(held) = peak(division, threads) else { return text };
     let workers = if threads == 1 { "one worker".to_owned() } else { format!("{threads} workers") };
     let _ = writeln!(
         text,
@@ -102,7 +102,7 @@ fn held(slot: &Slot, what: &str) -> String {
 }
 
 fn order(division: &Division, text: &mut String) {
-    let mut order = Order::new(division);
+    let Ok(mut order) = Order::beginning(division) else { return };
     let mut left: BTreeMap<u64, u64> = BTreeMap::new();
     for _ in 0..LISTED {
         let Some(step) = order.next(division) else { return };

@@ -54,10 +54,7 @@ fn walked(stages: &Stages, group: &Group, task: &Task) -> Vec<i64> {
 fn streamed<'s>(stages: &'s Stages, group: &'s Group) -> impl Iterator<Item = (&'s Need, usize)> {
     group.members.iter().filter_map(|member| Some((member, member.stream?))).flat_map(move |(member, dim)| {
         let readers = member.readers.iter().map(|reader| reader_of(group, *reader));
-        readers.filter_map(move |id| {
-            let needs = &stages.needs[id.index()].sources;
-            Some((needs.iter().find(|need| need.source == member.tensor)?, dim))
-        })
+        readers.filter_map(move |id| Some((stages.needs[id.index()].of(member.tensor)?, dim)))
     })
 }
 
@@ -99,10 +96,7 @@ fn full_rows(stages: &Stages, group: &Group, task: &Task, band: Interval) -> Vec
         for reader in &group.members[at].readers {
             let Some(region) = full_region(group, task, &rows, *reader, band) else { continue };
             let id = reader_of(group, *reader);
-            let needs = &stages.needs[id.index()].sources;
-            let Some(need) = needs.iter().find(|need| need.source == group.members[at].tensor) else {
-                continue;
-            };
+            let Some(need) = stages.needs[id.index()].of(group.members[at].tensor) else { continue };
             let own = need.reach_of(dim, &region, stages, id);
             rows[at] = if rows[at].is_empty() { own } else { rows[at].hull(own) };
         }

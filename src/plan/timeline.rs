@@ -64,8 +64,8 @@ pub fn timeline(division: &Division, threads: usize) -> Timeline {
     let last = division.groups.len().saturating_sub(1);
     let mut walk = Walk { lanes: lanes(division), ..Walk::default() };
     let mut alive = Vec::new();
-    let mut order = Order::new(division);
-    while let Some(step) = order.next(division) {
+    let mut order = Order::beginning(division);
+    while let Some(step) = order.as_mut().ok().and_then(|order| order.next(division)) {
         if step.number >= MOST {
             break;
         }

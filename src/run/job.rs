@@ -17,6 +17,7 @@ use crate::graph::body::TensorId;
 use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::io::Array;
+use crate::plan::stop::Stop;
 use crate::plan::timeline::Timeline;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -77,11 +78,13 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// Tile shape over the unbounded dimensions, outermost first, instead of the script's and the planner's.
     pub tile: Option<Vec<i64>>,
+    /// Ends the planning, with [`Code::E1006`].
+    pub stop: Stop,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { threads: 1, memory: None, tile: None }
+        Limits { threads: 1, memory: None, tile: None, stop: Stop::default() }
     }
 }
 

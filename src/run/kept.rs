@@ -29,6 +29,7 @@ use crate::plan::fuse::Rows;
 use crate::plan::grid::{Grid, volume};
 use crate::plan::group::{Request, needed_boxes};
 use crate::plan::stages::{Stages, stages};
+use crate::plan::stop::Stop;
 use crate::plan::timeline::Timeline;
 use crate::tiles::boxes::{few, hull, meet, missing};
 use crate::tiles::flights::{Claims, Flights, Part, Sorted};
@@ -192,7 +193,8 @@ impl Shared {
         let stages = self.stages.get_or_init(|| stages(graph, &self.program.accesses, Rows::Apart).ok());
         let Some(stages) = stages else { return true };
         let Some(base) = view_footprint(view, region, graph.tensor(view.base).span) else { return false };
-        let request = Request { target: view.base, region: base, threads: 1, tile: None };
+        let request =
+            Request { target: view.base, region: base, threads: 1, tile: None, stop: Stop::default() };
         match needed_boxes(stages, &request) {
             Ok(boxes) => boxes.get(&var).is_some_and(|needed| meet(needed, written).is_some()),
             Err(_) => true,

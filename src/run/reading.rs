@@ -16,7 +16,7 @@ use super::sets::Before;
 use super::slabs::Cutting;
 use super::stats::{Bytes, Plan, Stats, Tiles};
 use super::summary;
-use super::tiled::{Asked, Common, Scene};
+use super::tiled::{Asked, Common, Scene, failed};
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::plan::bands::{Ring, Slot};
@@ -92,7 +92,7 @@ impl Planned for Reading {
         let inputs = summary::inputs(&self.division, world, limits.threads) + ready.vars.bytes();
         ledger.hold(inputs);
         let memory = sink.memory();
-        let planned = if memory.is_some() { self.in_memory() } else { self.planned() };
+        let planned = if memory.is_some() { self.in_memory()? } else { self.planned() };
         let done = match memory {
             _ if self.bytes == 0 => Ok(()),
             Some(memory) => {
@@ -153,11 +153,11 @@ impl Reading {
         let mut plan = match &pieces {
             Pieces::One => {
                 let inputs = resident.saturating_add(loaded_bytes(world, &division));
-                let held = peak(&division, threads);
+                let held = peak(&division, threads).map_err(failed)?;
                 summary::plan(&division, &division, division.tiles(), held, (bytes, inputs))
             }
             Pieces::Steps(slot) => {
-                let held = peak(&division, threads);
+                let held = peak(&division, threads).map_err(failed)?;
                 let inputs = resident.saturating_add(loaded_bytes(world, &division));
                 let output = step_bytes(slot, element).saturating_mul(2);
                 summary::plan(&division, &division, division.tiles(), held, (output, inputs))
@@ -165,7 +165,8 @@ impl Reading {
             Pieces::Slabs(cutting) => {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
-                let (held, tiles) = (peak(&first, threads), cutting.total(first.tiles(), last.tiles()));
+                let held = peak(&first, threads).map_err(failed)?;
+                let tiles = cutting.total(first.tiles(), last.tiles());
                 let loaded = loaded_bytes(world, &first).max(loaded_bytes(world, &last));
                 let inputs = resident.saturating_add(loaded);
                 summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
@@ -189,17 +190,17 @@ impl Reading {
     }
 
     /// The same where the result goes to memory that is there: a large one is made in one piece, too.
-    fn in_memory(&self) -> (u64, u64) {
+    fn in_memory(&self) -> Result<(u64, u64)> {
         match self.pieces {
-            Pieces::One => return self.planned(),
+            Pieces::One => return Ok(self.planned()),
             Pieces::Slabs(_) | Pieces::Steps(_) => {}
         }
-        let held = peak(&self.division, self.job.limits.threads);
+        let held = peak(&self.division, self.job.limits.threads).map_err(failed)?;
         let resident = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
         let loaded = loaded_bytes(&self.job.world, &self.division);
         let others = [self.bytes, resident, loaded, self.before.held];
         let bytes = others.into_iter().fold(held.bytes(), u64::saturating_add);
-        (held.tiles, bytes.max(self.before.peak))
+        Ok((held.tiles, bytes.max(self.before.peak)))
     }
 
     /// Hands the result on in one piece.

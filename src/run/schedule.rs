@@ -10,6 +10,7 @@ use super::board::Board;
 use super::job::What;
 use super::memory::Place;
 use super::spare::Scratch;
+use super::tiled::failed;
 use super::work::{Content, Sources, Tile, Work};
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
@@ -17,13 +18,14 @@ use crate::plan::group::work_box;
 use crate::plan::order::{Order, Step};
 use crate::plan::peak::tile_bytes;
 use crate::plan::readers::TileId;
+use crate::plan::stop::Stop;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
 /// Runs every task of a request; tiles of the result go to `out`.
 pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize) -> Result<()> {
-    let mut order = Order::new(work.division);
+    let mut order = Order::new(work.division, &Stop::new(work.control.cancel.clone())).map_err(failed)?;
     let next = || order.next(work.division);
     let schedule = Schedule { work, out, board: Board::new(next, threads) };
     let workers = work.division.tiles().min(workers(work, threads) as u128) as usize;

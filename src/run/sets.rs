@@ -13,7 +13,7 @@ use super::ledger::Ledger;
 use super::memory::Buffer;
 use super::meter::{Told, work_of};
 use super::summary;
-use super::tiled::{Asked, Common, Scene};
+use super::tiled::{Asked, Common, Scene, failed};
 use super::vars::{Vars, planned_bytes};
 use crate::access::footprint::{Region, view_footprint};
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
@@ -83,11 +83,15 @@ impl Common {
         for at in uses.sets {
             let set = &graph.sets[at];
             let (bytes, division) = (room_for(set, limits)?, self.divided(set, limits)?);
-            let inner = division.as_ref().map_or(0, |division| {
-                let resident = summary::inputs(division, world, limits.threads);
-                let held = [resident, loaded_bytes(world, division)];
-                held.into_iter().fold(peak(division, limits.threads).bytes(), u64::saturating_add)
-            });
+            let inner = match &division {
+                None => 0,
+                Some(division) => {
+                    let resident = summary::inputs(division, world, limits.threads);
+                    let held = [resident, loaded_bytes(world, division)];
+                    let own = peak(division, limits.threads).map_err(failed)?;
+                    held.into_iter().fold(own.bytes(), u64::saturating_add)
+                }
+            };
             before.peak = before.peak.max(before.held.saturating_add(bytes).saturating_add(inner));
             written.extend(touched(&set.target, set.span).map(|region| (set.target.base, region)));
             before.held = planned_bytes(graph, &written);

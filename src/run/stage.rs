@@ -65,7 +65,7 @@ impl<'r> Work<'r> {
     ) -> Ready<'m> {
         let plain = &*self.kernels[&id];
         let rows = |source: TensorId| {
-            let at = group.members.iter().position(|member| member.tensor == source)?;
+            let at = *group.places.get(&source)?;
             held.listed.get(at)?.as_ref()
         };
         let walk = plain.skip.as_ref().and_then(Skip::walk);
@@ -97,7 +97,7 @@ impl<'r> Work<'r> {
         {
             return own.clone();
         }
-        let at = group.members.iter().position(|member| member.tensor == source);
+        let at = group.places.get(&source).copied();
         at.and_then(|at| held.places[at].clone()).unwrap_or_else(|| {
             let bytes = tensor.element.bytes() as usize;
             Place { memory: held.nothing, layout: BufferBox::single(tensor.domain.rank()), bytes }

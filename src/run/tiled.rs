@@ -7,7 +7,7 @@
 //! [`reading`](super::reading) runs what is planned here.
 
 use super::inputs;
-use super::job::{Backend, Control, Job, Limits, Planned, World};
+use super::job::{Backend, Control, Job, Limits, Planned, World, cancelled};
 use super::kept::cut;
 use super::kernels::{Codes, Kernel, Kernels};
 use super::ledger::Ledger;
@@ -157,6 +157,7 @@ impl Asked {
             region: region.clone(),
             threads: limits.threads.max(1),
             tile: limits.tile.clone(),
+            stop: limits.stop.clone(),
         }
     }
 
@@ -164,13 +165,17 @@ impl Asked {
     pub(super) fn divide(&self, region: &Region, limits: &Limits) -> Result<Division> {
         let request = self.request(region, limits);
         let boxes = needed_boxes(&self.stages, &request).map_err(failed)?;
-        let groups = groups(&self.stages, &request, &boxes);
-        Ok(Division { stages: self.stages.clone(), boxes, groups })
+        let groups = groups(&self.stages, &request, &boxes).map_err(failed)?;
+        Ok(Division { stages: self.stages.clone(), boxes, groups, stop: request.stop })
     }
 }
 
-fn failed(PlanError(why): PlanError) -> Box<Diagnostic> {
-    Box::new(Diagnostic::new(Code::E1009, why))
+/// Why there is no plan, as an error of the read.
+pub(super) fn failed(error: PlanError) -> Box<Diagnostic> {
+    match error {
+        PlanError::Cannot(why) => Box::new(Diagnostic::new(Code::E1009, why)),
+        PlanError::Stopped => cancelled(),
+    }
 }
 
 /// Reads that move differently are set apart when a request takes this many times less that way.
@@ -278,7 +283,7 @@ impl Scene<'_> {
         stepped: Option<&Stepped<'_>>,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let kernels = compiled(self.kernels, division)?;
+        let kernels = compiled(self.kernels, division, self.control)?;
         let Scene { spare, world, vars, control, ledger, .. } = self;
         let bytes = inputs::loaded_bytes(world, division);
         let loaded = &inputs::load(world, division)?;
@@ -316,7 +321,11 @@ fn corners(division: &Division) -> BTreeMap<TensorId, Region> {
 }
 
 /// The code of every stage that a request computes.
-fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, Arc<Kernel>>> {
+fn compiled(
+    known: &Kernels,
+    division: &Division,
+    control: &Control<'_>,
+) -> Result<BTreeMap<TensorId, Arc<Kernel>>> {
     let mut kernels = BTreeMap::new();
     for group in &division.groups {
         let members = group.members.iter().map(|member| member.tensor);
@@ -324,6 +333,7 @@ fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, A
             let code =
                 matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
             if code && !kernels.contains_key(&id) {
+                control.check()?;
                 kernels.insert(id, known.get(&division.stages, id)?);
             }
         }

@@ -304,7 +304,7 @@ impl<'r> Work<'r> {
         }
         let takes = host.takes.iter().map(|take| {
             let tensor = stages.tensor(*take);
-            let at = group.members.iter().position(|member| member.tensor == *take);
+            let at = group.places.get(take).copied();
             let region =
                 at.and_then(|at| task.slots[at].as_ref()).map(|slot| slot.region.clone()).unwrap_or_default();
             let shape: Vec<i64> =
