@@ -41,6 +41,7 @@ pub struct Builder {
     store_folder: Option<PathBuf>,
     vector_bits: Option<u32>,
     shared: Option<Shared>,
+    slices: Option<&'static str>,
 }
 
 /// Bytes of results that are kept between reads, unless the builder says otherwise.
@@ -68,6 +69,12 @@ impl Builder {
     /// Uses tiles of this shape over the unbounded dimensions; no result changes. Sizes below 1 count as 1.
     pub fn tile(mut self, sizes: impl IntoIterator<Item = i64>) -> Builder {
         self.tile = Some(sizes.into_iter().map(|size| size.max(1)).collect());
+        self
+    }
+
+    /// Says where the texts of slices come from, for messages about them: `--read`, instead of `<slice>`.
+    pub fn slices_from(mut self, place: &'static str) -> Builder {
+        self.slices = Some(place);
         self
     }
 
@@ -208,6 +215,7 @@ impl Builder {
             program,
             sources,
             warnings: warnings.into_sorted(),
+            slices: self.slices.unwrap_or("<slice>"),
             folder,
             backend,
             kept,

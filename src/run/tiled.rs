@@ -28,11 +28,10 @@ use crate::graph::{Tensor, TensorKind};
 use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
 use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
-use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
-use crate::plan::inline::{inline_sparse, reads_sparsely};
 use crate::plan::readers::Division;
 use crate::plan::stages::{Stages, stages};
+use crate::plan::thin::{cost, reads_sparsely, thinned};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -99,10 +98,10 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Elements that it takes, of everything.
+    /// Operations that it takes, of everything.
     fn cost(&self, limits: &Limits) -> Result<u128> {
         let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).map_err(failed)?;
-        Ok(boxes.values().map(|region| volume(region)).fold(0, u128::saturating_add))
+        Ok(cost(&self.stages, &boxes))
     }
 
     /// The other one, if it takes less.
@@ -120,8 +119,8 @@ impl Asked {
         }
     }
 
-    /// The same, with sources computed where they are read that are read at few of their elements.
-    fn inlined(&self, limits: &Limits) -> Option<Asked> {
+    /// The same, with sources that are read at few of their elements computed there only.
+    fn thinned(&self, limits: &Limits) -> Option<Asked> {
         let tensor = self.stages.tensor(self.target);
         let own = match &tensor.kind {
             _ if self.target.index() >= self.stages.kept => None,
@@ -144,7 +143,7 @@ impl Asked {
             }
         };
         let asked = Asked { stages, target, region: self.region.clone(), apart: self.apart.clone() };
-        let stages = inline_sparse(&asked.stages, &asked.request(&asked.region, limits))?;
+        let stages = thinned(&asked.stages, &asked.request(&asked.region, limits))?;
         Some(Asked { stages: Arc::new(stages), ..asked })
     }
 
@@ -185,12 +184,12 @@ impl Common {
     /// What a view asks for, of the stages that need less for it.
     fn best(&self, view: &View, limits: &Limits) -> Result<Asked> {
         let plain = Common::asked(&self.stages, view);
-        let inlined = plain.inlined(limits);
-        let plain = plain.cheaper(inlined, limits);
+        let thinned = plain.thinned(limits);
+        let plain = plain.cheaper(thinned, limits);
         let Some(apart) = self.apart(view.base) else { return Ok(plain) };
         let split = Asked { apart: Some(apart.clone()), ..Common::asked(&apart.stages, view) };
-        let inlined = split.inlined(limits);
-        let split = split.cheaper(inlined, limits);
+        let thinned = split.thinned(limits);
+        let split = split.cheaper(thinned, limits);
         Ok(if split.is_far_less(&plain, limits) { split } else { plain })
     }
 
@@ -275,8 +274,8 @@ impl Scene<'_> {
         stepped: Option<&Stepped<'_>>,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let kernels = compiled(self.kernels, division)?;
         let Scene { spare, world, vars, control, ledger, .. } = self;
+        let kernels = compiled(self.kernels, division, control)?;
         let bytes = inputs::loaded_bytes(world, division);
         let loaded = &inputs::load(world, division)?;
         ledger.hold(bytes);
@@ -312,8 +311,12 @@ fn corners(division: &Division) -> BTreeMap<TensorId, Region> {
     inputs.map(|(id, tensor)| (id, region(&tensor.domain))).collect()
 }
 
-/// The code of every stage that a request computes.
-fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, Arc<Kernel>>> {
+/// The code of every stage that a request computes; nothing more is compiled for one that was cancelled.
+fn compiled(
+    known: &Kernels,
+    division: &Division,
+    control: &Control<'_>,
+) -> Result<BTreeMap<TensorId, Arc<Kernel>>> {
     let mut kernels = BTreeMap::new();
     for group in &division.groups {
         let members = group.members.iter().map(|member| member.tensor);
@@ -321,6 +324,7 @@ fn compiled(known: &Kernels, division: &Division) -> Result<BTreeMap<TensorId, A
             let code =
                 matches!(division.stages.tensor(id).kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
             if code && !kernels.contains_key(&id) {
+                control.check()?;
                 kernels.insert(id, known.get(&division.stages, id)?);
             }
         }
