@@ -81,6 +81,30 @@ tensor square: f32[y: inf, x: inf] = sum(i in -1..=1) a[y + i, x] * a[y + i, x]
 tensor out: f32[y: inf, x: inf] = square[y, x - 1] + square[y, x] + square[y, x + 1]
 ";
 
+/// A map in three colours, as it is seen from far away: every pixel needs 9 heights, whatever its colour.
+const MAP: &str = "
+tensor height: f32[y: inf, x: inf] = sin(y / 7) * cos(x / 9) + sin(rand(y, x))
+tensor light: f32[y: inf, x: inf] =
+    if height[y, x] < 0 then 0.5
+    else sin(height[y + 1, x] - height[y - 1, x]) + cos(height[y - 1, x + 1] - height[y + 1, x - 1])
+tensor map: f32[c: 3, y: inf, x: inf] = sin(height[y, x] * c) + light[y, x]
+";
+
+#[test]
+fn a_view_that_steps_computes_what_it_reads_once() {
+    let counts = |slice: &str| {
+        let (_, stats) = read(&compiled(jit(1, &[]), MAP), slice);
+        ["map", "light", "height"].map(|name| elements(&stats, name))
+    };
+    assert_eq!(counts("map[:, 0:16, 0:16]"), [3 * 256, 256, 18 * 18]);
+    // At every second element all heights are read, but for the last row and column beyond.
+    assert_eq!(counts("map[:, 0:32:2, 0:32:2]"), [3 * 256, 256, 33 * 33]);
+    for step in [4, 100, 1 << 30] {
+        let range = format!("0:{}:{step}", 16 * step);
+        assert_eq!(counts(&format!("map[:, {range}, {range}]")), [3 * 256, 256, 9 * 256], "{step}");
+    }
+}
+
 #[test]
 fn what_takes_many_reads_is_computed_once() {
     let (_, stats) = read(&compiled(jit(1, &[64, 768]), MEANS), "out[0:768, 0:768]");

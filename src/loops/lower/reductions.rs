@@ -5,11 +5,13 @@ use crate::graph::body::{self, Coord, NodeId, ReduceFn};
 use crate::graph::fold::{Step, factors, identity, step};
 use crate::graph::scalar::Scalar;
 use crate::loops::ir::{LoopKind, ValueId};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Reductions of at most this many steps and operations in all are unrolled.
 const MAX_UNROLLED_STEPS: i64 = 128;
 const MAX_UNROLLED_OPERATIONS: i64 = 4_096;
+/// In a kernel that has this many values no further ones are.
+const MOST_VALUES: usize = 12_000;
 
 /// What is reduced.
 #[derive(Clone, Copy)]
@@ -51,7 +53,8 @@ impl Lowerer<'_> {
         let walked = self.walked_by(&reduction).is_some();
         if !walked
             && steps <= MAX_UNROLLED_STEPS
-            && steps.saturating_mul(self.weight(source, inner)) <= MAX_UNROLLED_OPERATIONS
+            && steps.saturating_mul(self.weight(source, inner, bound)) <= MAX_UNROLLED_OPERATIONS
+            && self.builder.count() < MOST_VALUES
         {
             return self.unrolled(&reduction, vars, bound, state)[0];
         }
@@ -64,27 +67,35 @@ impl Lowerer<'_> {
         result
     }
 
-    /// How many operations a step takes, roughly: reductions inside count as if they were unrolled.
-    fn weight(&self, source: &Source<'_>, inner: NodeId) -> i64 {
-        let mut stack = vec![inner];
-        let mut seen = BTreeSet::from([inner]);
-        let (mut operations, mut times) = (0i64, 1i64);
-        while let Some(id) = stack.pop() {
+    /// How many operations a step takes when everything inside is unrolled, roughly. What depends on nothing but
+    /// variables that are numbers then is computed before all loops, and does not count.
+    fn weight(&self, source: &Source<'_>, inner: NodeId, bound: &Bound) -> i64 {
+        let mut times: BTreeMap<NodeId, i64> = BTreeMap::from([(inner, 1)]);
+        let mut operations = 0i64;
+        let constant = |var: &u32| bound.get(var).is_none_or(|value| self.builder.constant(*value).is_some());
+        // Parents before children.
+        while let Some((id, own)) = times.pop_last() {
+            if !source.varies[id.index()] && source.depends[id.index()].iter().all(constant) {
+                continue;
+            }
             let node = source.body.node(id);
-            operations += match &node.op {
+            let (cost, inner) = match &node.op {
                 body::Op::Math(function, _) => {
                     let element = node.ty.strong().expect("bodies are resolved");
-                    self.graph.math[&(*function, element)].0.len() as i64
+                    (self.graph.math[&(*function, element)].0.len() as i64, own)
                 }
                 body::Op::Reduce { vars, .. } => {
-                    times = times.saturating_mul(steps(source, vars).clamp(1, MAX_UNROLLED_STEPS));
-                    1
+                    (1, own.saturating_mul(steps(source, vars).clamp(1, MAX_UNROLLED_STEPS)))
                 }
-                _ => 1,
+                _ => (1, own),
             };
-            stack.extend(node.op.args().into_iter().filter(|arg| seen.insert(*arg)));
+            operations = operations.saturating_add(cost.saturating_mul(own));
+            for arg in node.op.args() {
+                let known = times.entry(arg).or_insert(0);
+                *known = (*known).max(inner);
+            }
         }
-        operations.saturating_mul(times)
+        operations
     }
 
     /// The deepest block of the box whose variable a node depends on, other than the variables of its own reduction:
