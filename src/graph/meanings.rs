@@ -85,11 +85,7 @@ pub const VIEW_OPS: &Words = &[
         "diagonal([y, x], label)",
         "walks the named dimensions together; the new dimension comes first, where all of them overlap",
     ),
-    (
-        "expand",
-        "expand([size, …])",
-        "repeats dimensions of size 1; further sizes in front add dimensions",
-    ),
+    ("expand", "expand([size, …])", "repeats dimensions of size 1; further sizes in front add dimensions"),
     ("fill", "fill(value)", "outside: a value"),
     ("flatten", "flatten()", "the same elements in row-major order, as one dimension"),
     ("flip", "flip([x])", "turns round in place; an unbounded dimension maps i to -i"),
@@ -101,11 +97,7 @@ pub const VIEW_OPS: &Words = &[
         "oindex({y: [3, 1, 4]})",
         "picks coordinates from a list, per dimension; the new dimension counts from 0 and has no label",
     ),
-    (
-        "pad",
-        "pad([before..after, …], value)",
-        "cells of a value before and after; the result starts at 0",
-    ),
+    ("pad", "pad([before..after, …], value)", "cells of a value before and after; the result starts at 0"),
     ("permute", "permute([x, y])", "another order, naming every dimension once"),
     ("reflect", "reflect()", "back and forth, the edge once: `c b | a b c | b a`"),
     (

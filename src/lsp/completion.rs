@@ -11,9 +11,9 @@
 
 use super::analysis::Analysis;
 use super::hover;
+use crate::graph::meanings::{FUNCTIONS, LEVELS, OPTIONS, REDUCTIONS, VIEW_OPS, Words};
 use crate::graph::modules::{ModuleId, STANDARD};
 use crate::graph::types::Element;
-use crate::graph::meanings::{FUNCTIONS, LEVELS, OPTIONS, REDUCTIONS, VIEW_OPS, Words};
 use crate::graph::{BLENDS, COLORMAPS};
 use crate::source::Sources;
 use crate::syntax::ast::ItemKind;

@@ -7,9 +7,9 @@
 //!
 //! What a name means is a matter of scopes alone, so it is found in scripts that do not compile too.
 
-use crate::graph::modules::{Module, ModuleId, Modules, Symbol};
 use crate::graph::BUILTIN_NAMES;
 use crate::graph::meanings::{self, LEVELS, OPTIONS, VIEW_OPS, Words};
+use crate::graph::modules::{Module, ModuleId, Modules, Symbol};
 use crate::source::Span;
 use crate::syntax::ast::{
     BlendKind, Clause, Dim, Expr, ExprId, Extent, FnItem, Ident, Index, IndexKind, Item, ItemKind, List,

@@ -25,7 +25,8 @@ use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::graph::body::TensorId;
 use crate::graph::view::View;
 use crate::graph::{Tensor, TensorKind};
-use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
+use crate::index::interval::floor_div;
+use crate::index::{Dim, Domain, INF, Interval, OutputMap, Transform};
 use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
@@ -214,25 +215,35 @@ impl Common {
 
 /// Coordinates that everything is proven for, where it cannot be proven for all.
 const EVERYDAY: i64 = 1 << 40;
+/// Boxes farther out share their code with those of the same block, this many coordinates of the view each way.
+const BLOCK: i64 = 1 << 16;
 
 /// The same view over a domain that depends on its strides alone, where its tensor goes on for ever, so that all boxes
-/// of it share their code; none of a view that does more than step.
+/// of it share their code, farther out all boxes of a block; none of a view that does more than step.
 fn widened(view: &View, base: &Tensor) -> Option<View> {
     let map = view.as_transform()?;
-    // How far a dimension may reach; those that move along bounds stay as they are.
-    let mut wide = vec![EVERYDAY; map.rank()];
+    // How far a dimension may reach, every day and at all; those that move along bounds stay as they are.
+    let limits = [EVERYDAY, INF / 2];
+    let mut wide = vec![limits; map.rank()];
     for (output, dim) in map.outputs().iter().zip(base.domain.dims()) {
         let OutputMap::Affine(affine) = output else { return None };
         let endless = dim.enforced() == Interval::all() && affine.offset().abs() <= EVERYDAY;
         for term in affine.terms() {
             let steps = term.stride.checked_abs()?.checked_mul(affine.terms().len() as i64)?;
-            let reach = if endless { EVERYDAY / steps } else { 0 };
-            wide[term.dim] = wide[term.dim].min(reach);
+            for (reach, limit) in wide[term.dim].iter_mut().zip(limits) {
+                *reach = (*reach).min(if endless { limit / steps } else { 0 });
+            }
         }
     }
-    let widen = |(dim, reach): (&Dim, &i64)| {
-        let all = Interval::closed(-*reach, *reach).ok()?;
-        let all = if *reach == 0 { dim.interval } else { all };
+    let widen = |(dim, [near, far]): (&Dim, &[i64; 2])| {
+        let near = Interval::closed(-*near, *near).ok()?;
+        let first = floor_div(dim.interval.first(), BLOCK).checked_mul(BLOCK)?;
+        let block = Interval::closed(first.max(-*far), (first + BLOCK - 1).min(*far));
+        let all = match block {
+            _ if *far == 0 => dim.interval,
+            _ if near.contains_interval(dim.interval) => near,
+            block => block.ok()?,
+        };
         all.contains_interval(dim.interval).then(|| dim.with_interval(all))
     };
     let dims: Vec<Dim> = map.domain().dims().iter().zip(&wide).map(widen).collect::<Option<_>>()?;

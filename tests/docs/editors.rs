@@ -1,9 +1,9 @@
 //! The grammars for editors know all the words of the language.
 
 use super::read;
-use itp::graph::types::Element;
 use itp::graph::BUILTIN_NAMES;
 use itp::graph::meanings::VIEW_OPS;
+use itp::graph::types::Element;
 use itp::syntax::KEYWORDS;
 use serde_json::Value;
 

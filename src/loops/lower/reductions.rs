@@ -5,7 +5,7 @@ use crate::graph::body::{self, Coord, NodeId, ReduceFn};
 use crate::graph::fold::{Step, factors, identity, step};
 use crate::graph::scalar::Scalar;
 use crate::loops::ir::{LoopKind, ValueId};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 /// Reductions of at most this many steps and operations in all are unrolled.
 const MAX_UNROLLED_STEPS: i64 = 128;
@@ -53,7 +53,7 @@ impl Lowerer<'_> {
         let walked = self.walked_by(&reduction).is_some();
         if !walked
             && steps <= MAX_UNROLLED_STEPS
-            && steps.saturating_mul(self.weight(source, inner, bound)) <= MAX_UNROLLED_OPERATIONS
+            && self.weight(source, vars, inner, bound) <= MAX_UNROLLED_OPERATIONS
             && self.builder.count() < MOST_VALUES
         {
             return self.unrolled(&reduction, vars, bound, state)[0];
@@ -67,33 +67,34 @@ impl Lowerer<'_> {
         result
     }
 
-    /// How many operations a step takes when everything inside is unrolled, roughly. What depends on nothing but
-    /// variables that are numbers then is computed before all loops, and does not count.
-    fn weight(&self, source: &Source<'_>, inner: NodeId, bound: &Bound) -> i64 {
-        let mut times: BTreeMap<NodeId, i64> = BTreeMap::from([(inner, 1)]);
+    /// How many operations a reduction becomes when it is unrolled, roughly. What does not depend on its variables is there
+    /// anyway; what depends on nothing else is computed before all loops.
+    fn weight(&self, source: &Source<'_>, vars: &[u32], inner: NodeId, bound: &Bound) -> i64 {
+        let number = |var: &u32| {
+            let outer = bound.get(var).filter(|_| !vars.contains(var));
+            outer.is_none_or(|value| self.builder.constant(*value).is_some())
+        };
+        let steps = |var: &u32| match bound.contains_key(var) && !vars.contains(var) {
+            true => 1,
+            false => steps(source, &[*var]).clamp(1, MAX_UNROLLED_STEPS),
+        };
+        let (mut stack, mut seen) = (vec![inner], BTreeSet::from([inner]));
         let mut operations = 0i64;
-        let constant = |var: &u32| bound.get(var).is_none_or(|value| self.builder.constant(*value).is_some());
-        // Parents before children.
-        while let Some((id, own)) = times.pop_last() {
-            if !source.varies[id.index()] && source.depends[id.index()].iter().all(constant) {
+        while let Some(id) = stack.pop() {
+            let (node, depends) = (source.body.node(id), &source.depends[id.index()]);
+            let constant = !source.varies[id.index()] && depends.iter().all(number);
+            if constant || !vars.iter().any(|var| depends.contains(var)) {
                 continue;
             }
-            let node = source.body.node(id);
-            let (cost, inner) = match &node.op {
+            let cost = match &node.op {
                 body::Op::Math(function, _) => {
                     let element = node.ty.strong().expect("bodies are resolved");
-                    (self.graph.math[&(*function, element)].0.len() as i64, own)
+                    self.graph.math[&(*function, element)].0.len() as i64
                 }
-                body::Op::Reduce { vars, .. } => {
-                    (1, own.saturating_mul(steps(source, vars).clamp(1, MAX_UNROLLED_STEPS)))
-                }
-                _ => (1, own),
+                _ => 1,
             };
-            operations = operations.saturating_add(cost.saturating_mul(own));
-            for arg in node.op.args() {
-                let known = times.entry(arg).or_insert(0);
-                *known = (*known).max(inner);
-            }
+            operations = operations.saturating_add(depends.iter().map(steps).fold(cost, i64::saturating_mul));
+            stack.extend(node.op.args().into_iter().filter(|arg| seen.insert(*arg)));
         }
         operations
     }
