@@ -215,7 +215,7 @@ mod tests {
         );
         check("output \"a.png\" = a[:] colormap |", &["terrain"], &["sum"]);
         check("output \"a.png\" = a[:] |", &["colormap", "range", "type"], &[]);
-        check("output \"a.png\" = a|", &["a", "sum"], &["codec"]);
+        check("output \"a.png\" = a|", &["sum"], &["codec"]);
         check("tensor a: u8[x: 9] format |", &["dense", "run_list", "pattern"], &["sum"]);
         check("# he|", &[], &["sum"]);
         check("output \"a|\"", &[], &["sum"]);
