@@ -99,7 +99,7 @@ fn a_view_that_steps_computes_what_it_reads_once() {
     assert_eq!(counts("sheet[:, 0:16, 0:16]"), [256, 18 * 18]);
     // At every second element all heights are read.
     assert_eq!(counts("sheet[:, 0:32:2, 0:32:2]"), [256, 33 * 33]);
-    for step in [4, 100, 1 << 30] {
+    for step in [4i64, 100, 1 << 30] {
         let range = format!("0:{}:{step}", 16 * step);
         assert_eq!(counts(&format!("sheet[:, {range}, {range}]")), [256, 9 * 256], "{step}");
     }

@@ -23,6 +23,9 @@ const MOST_NODES: usize = 4000;
 const WASTE: u128 = 2;
 /// It is sampled when its box has this many times the samples, in percent.
 const WORTH_SAMPLING: u128 = 125;
+/// Samples that are read at several places may be so many more than the reads, in percent: each read that is inlined is
+/// one more copy of the source's code.
+const WORTH_SHARING: u128 = 150;
 
 /// How a source is computed less.
 enum Way {
@@ -81,19 +84,20 @@ fn readers(stages: &Stages, order: &[TensorId], boxes: &Needed, source: TensorId
 fn way(stages: &Stages, boxes: &Needed, source: TensorId, readers: &[TensorId]) -> Option<Way> {
     body_of(stages, source).filter(|_| stages.tensor(source).format.is_none() && !readers.is_empty())?;
     let region = boxes.get(&source)?;
-    let mut reads: u128 = 0;
+    let (mut reads, mut once) = (0u128, readers.len() == 1);
     for reader in readers {
         let times = *reads_per_element(body_of(stages, *reader)?).get(&source)?;
+        once &= times == 1;
         reads = reads.saturating_add(times.saturating_mul(volume(&boxes[reader])));
     }
     let held = volume(region);
-    if let Some(samples) = samples(stages, source, readers) {
+    let inline = held > reads.saturating_mul(WASTE);
+    let samples = samples(stages, source, readers).filter(|samples| {
         let count = samples.count(region);
-        if count < reads {
-            return (held > count.saturating_mul(WORTH_SAMPLING) / 100).then_some(Way::Sample(samples));
-        }
-    }
-    (held > reads.saturating_mul(WASTE)).then_some(Way::Inline)
+        let shared = count < reads || (!once && count <= reads.saturating_mul(WORTH_SHARING) / 100);
+        held > count.saturating_mul(WORTH_SAMPLING) / 100 && (shared || !inline)
+    });
+    samples.map(Way::Sample).or(inline.then_some(Way::Inline))
 }
 
 /// The stages with a source computed that way; `None` if bodies would become too large.
