@@ -66,6 +66,8 @@ pub struct Engine {
     program: Arc<Program>,
     sources: Sources,
     warnings: Vec<Diagnostic>,
+    /// What messages call the text of a slice.
+    slices: &'static str,
     /// Where relative paths after `from` start.
     folder: PathBuf,
     backend: Arc<dyn Backend>,

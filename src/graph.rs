@@ -25,6 +25,7 @@ pub mod fold;
 pub mod follow;
 mod formats;
 pub(crate) mod ids;
+pub mod meanings;
 pub mod modules;
 mod names;
 mod order;
@@ -44,7 +45,7 @@ pub mod window;
 mod window_clause;
 
 pub use define::BLENDS;
-pub use elaborate::{BUILTIN_NAMES, VIEW_OPS};
+pub use elaborate::BUILTIN_NAMES;
 pub use formats::{Format, Level};
 pub use outputs::{COLORMAPS, FileKind, Output, OutputOptions};
 pub use slices::{Names, slice, viewed};

@@ -2,6 +2,7 @@
 //!
 //! - [`stages`] are the simple kinds of work, [`needs`] what each needs of the others;
 //! - [`mod@group`] decides what is computed together, [`grid`] and [`shape`] in which tiles;
+//! - [`thin`] computes sources only where they are read, [`fuse`] in their readers, [`apart`] far apart ones on their own;
 //! - [`recurrence`] says which boxes of earlier steps a step needs, [`blocking`] how many of them go over their
 //!   elements at once, [`passes`] how.
 
@@ -21,9 +22,11 @@ pub mod readers;
 pub mod recurrence;
 pub mod reuse;
 mod rows;
+mod samples;
 mod seamless;
 mod tables;
 pub mod shape;
 pub mod stages;
 pub mod stop;
+pub mod thin;
 pub mod timeline;

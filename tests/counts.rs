@@ -88,6 +88,40 @@ tensor square: f32[y: inf, x: inf] = sum(i in -1..=1) a[y + i, x] * a[y + i, x]
 tensor out: f32[y: inf, x: inf] = square[y, x - 1] + square[y, x] + square[y, x + 1]
 ";
 
+/// A map in three colours, as it is seen from far away: every pixel needs 9 heights, whatever its colour.
+const MAP: &str = "
+tensor height: f32[y: inf, x: inf] = sin(y / 7) * cos(x / 9) + sin(rand(y, x))
+tensor light: f32[y: inf, x: inf] =
+    if height[y, x] < 0 then 0.5
+    else sin(height[y + 1, x] - height[y - 1, x]) + cos(height[y - 1, x + 1] - height[y + 1, x - 1])
+tensor sheet: f32[c: 3, y: inf, x: inf] = sin(height[y, x] * c) + light[y, x]
+";
+
+#[test]
+fn a_view_that_steps_computes_what_it_reads_once() {
+    let counts = |slice: &str| {
+        let (_, stats) = read(&compiled(jit(1, &[]), MAP), slice);
+        ["light", "height"].map(|name| elements(&stats, name))
+    };
+    assert_eq!(counts("sheet[:, 0:16, 0:16]"), [256, 18 * 18]);
+    // At every second element all heights are read.
+    assert_eq!(counts("sheet[:, 0:32:2, 0:32:2]"), [256, 33 * 33]);
+    for step in [4i64, 100, 1 << 30] {
+        let range = format!("0:{}:{step}", 16 * step);
+        assert_eq!(counts(&format!("sheet[:, {range}, {range}]")), [256, 9 * 256], "{step}");
+    }
+}
+
+/// The octaves of noise are unrolled, also in f64, where sines and powers of their numbers are long: they are computed once.
+#[test]
+fn noise_in_doubles_has_vectors_as_wide_as_any() {
+    let bits = |body: &str| {
+        let script = format!("use noise\ntensor h: f32[y: inf, x: inf] = {body}");
+        read(&compiled(jit(1, &[]), &script), "h[0:8, 0:64]").1.vector_bits
+    };
+    assert_eq!(bits("f32(warp(f64(y) / 30, f64(x) / 30, 4, 6, 0.6))"), bits("y + 2 * x"));
+}
+
 #[test]
 fn what_takes_many_reads_is_computed_once() {
     let (_, stats) = read(&compiled(jit(1, &[64, 768]), MEANS), "out[0:768, 0:768]");

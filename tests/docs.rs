@@ -6,9 +6,11 @@
 use itp::Engine;
 use itp::compile::{Options, Program, compile};
 use itp::diagnostic::{Diagnostics, Style, render};
+use itp::graph::meanings::{self, FUNCTIONS, OPTIONS, REDUCTIONS, VIEW_OPS};
 use itp::graph::modules::{NoFiles, STANDARD};
 use itp::graph::scalar::hash;
-use itp::graph::{COLORMAPS, TensorKind, WindowBody};
+use itp::graph::types::Element;
+use itp::graph::{BUILTIN_NAMES, COLORMAPS, TensorKind, WindowBody};
 use itp::source::Sources;
 use itp::syntax::format;
 use std::fs;
@@ -181,15 +183,33 @@ fn the_reference_names_every_builtin_view_op_and_option() {
     let page = read("docs/language.md");
     let words: Vec<&str> = page.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let builtins = listed("src/graph/elaborate/builtins.rs", "BUILTIN_NAMES");
-    let ops = listed("src/graph/elaborate/op.rs", "VIEW_OPS");
     let levels = listed("src/graph/formats.rs", "LEVELS");
     let endings = listed("src/graph/outputs.rs", "KINDS");
     let colours = COLORMAPS.iter().map(|name| (*name).to_owned());
     let names = builtins.into_iter().chain(levels).chain(colours);
     let mut missing: Vec<String> = names.filter(|name| !words.contains(&name.as_str())).collect();
-    missing.extend(ops.into_iter().filter(|op| !page.contains(&format!("`.{op}`"))));
     missing.extend(endings.into_iter().filter(|ending| !page.contains(&format!("`{ending}`"))));
     assert!(missing.is_empty(), "docs/language.md does not name {}", missing.join(", "));
+}
+
+/// The lines that editors show are those of the reference.
+#[test]
+fn the_reference_and_the_editors_say_the_same() {
+    let page = read("docs/language.md").replace("\\|", "|");
+    let row = |word: &str, meaning: &str| format!("| `{word}` | {meaning} |");
+    let mut lines = Vec::new();
+    for words in [FUNCTIONS, REDUCTIONS, OPTIONS] {
+        lines.extend(words.iter().map(|(_, usage, meaning)| row(usage, meaning)));
+    }
+    lines.extend(VIEW_OPS.iter().map(|(name, _, meaning)| row(&format!(".{name}"), meaning)));
+    let missing: Vec<String> = lines.into_iter().filter(|line| !page.contains(line.as_str())).collect();
+    assert!(missing.is_empty(), "docs/language.md does not have {}", missing.join("\n"));
+    let known = |name: &str| {
+        let words = [FUNCTIONS, REDUCTIONS];
+        words.iter().any(|words| meanings::of(words, name).is_some()) || Element::parse(name).is_some()
+    };
+    let unexplained: Vec<&&str> = BUILTIN_NAMES.iter().filter(|name| !known(name)).collect();
+    assert!(unexplained.is_empty(), "nothing says what these are: {unexplained:?}");
 }
 
 #[test]
@@ -220,14 +240,15 @@ fn without_times(text: &str) -> String {
     shown
 }
 
-/// The first screen: a script that anybody can save, the command, and what it really prints; on two cores.
+/// The first screen: a script that is there, the command, and what it really prints; on two cores.
 #[test]
 fn commands_of_the_readme_print_what_it_shows() {
     let first = blocks(&root().join("README.md")).swap_remove(0);
     assert!(first.text.lines().count() <= 12, "the first script has more than 12 lines");
     let folder = std::env::temp_dir().join(format!("itp-readme-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("country.itp"), &first.text).unwrap();
+    assert_eq!(read("country.itp"), first.text, "country.itp is the first script of README.md");
+    fs::copy(root().join("country.itp"), folder.join("country.itp")).unwrap();
     fs::create_dir_all(folder.join("examples")).unwrap();
     fs::copy(root().join("examples/hills.itp"), folder.join("examples/hills.itp")).unwrap();
     let page = read("README.md");

@@ -132,7 +132,7 @@ fn warnings_are_kept() {
 #[test]
 fn slices_that_are_wrong_say_where() {
     let engine = compiled("tensor a: f32[y: 8, x: inf] = x");
-    fails(engine.read::<f32>("b[0]"), Code::E0201, &["unknown name `b`", "--> --read:1:1"]);
+    fails(engine.read::<f32>("b[0]"), Code::E0201, &["unknown name `b`", "--> <slice>:1:1"]);
     fails(engine.read::<f32>("a[0:9, 0:1]"), Code::E0602, &["0..9 is outside 0..8"]);
     fails(engine.read::<f32>("a[0:1]"), Code::E0802, &["`x: inf`"]);
     fails(engine.read::<f32>("a[0:1"), Code::E0107, &["not closed"]);

@@ -330,3 +330,40 @@ fn boxes_of_a_stepping_view_share_code_and_have_the_right_bits() {
         }
     }
 }
+
+/// Stencils of stencils, colours, choices, borders and data, seen from far away and back to front.
+#[test]
+fn samples_of_a_stepping_view_have_the_right_bits() {
+    let script = "
+        tensor h: f32[y: inf, x: inf] = sin(rand(y, x)) + cos(y % 11)
+        tensor g: f32[y: inf, x: inf] = sqrt(sum(dy in -1..=1, dx in -1..=1) h[y + dy, x + dx] ** 2)
+        tensor l: f32[y: inf, x: inf] = if h[y, x] < 0.9 then 0.25 else sin(g[y, x + 1]) - sin(g[y - 1, x])
+        tensor m: f32[k: 3, y: inf, x: inf] = sin((k + 1) * g[y, x]) + l[y, x] - h[y - 7, x + 16]
+        tensor b: f32[y: 0..90000, x: -9..90000] = sin(rand(y, x, 1))
+        tensor e: f32[y: 0..90000, x: -9..90000] =
+            sin(b.clamp()[y - 1, x]) + (if x > -9 then cos(b[y, x - 1]) else 2.0) + b[y, x]
+        var v: f32[y: 0..400, x: 0..400] = 1.0
+        set v[0:400:3, :] = y + x
+        tensor w: f32[k: 2, y: 0..400, x: 0..400] = sin(v[y, x]) + k * cos(v.wrap()[y + 1, x])
+        tensor n: f32[k: 2, y: 0..400, x: 0..400] = sin(w[k, y, x]) + sin(w[1 - k, y, x])";
+    let engine = compiled(Engine::builder().store(0), script);
+    let reference = compiled(Engine::builder().store(0).kind(Kind::Interp), script);
+    let same = |slice: String| {
+        assert!(read(&engine, &slice).0 == read(&reference, &slice).0, "{slice}: other bits");
+    };
+    for step in [2i64, 4, 16, 1 << 20] {
+        let range = |first: i64, count: i64| format!("{first}:{}:{step}", first + count * step);
+        let back = |first: i64| format!("{}:{first}:-{step}", first + 5 * step);
+        for corner in [7i64, -(1 << 45)] {
+            same(format!("m[:, {}, {}]", range(corner, 7), range(-corner, 5)));
+            same(format!("m[1:3, {}, {}]", back(corner), range(corner, 5)));
+            same(format!("g[{}, {}]", range(corner, 5), corner));
+        }
+        if step <= 16 {
+            same(format!("e[{}, {}]", range(0, 6), range(-9, 7)));
+            same(format!("e[{}, {}]", back(80_000), range(80_000, 7)));
+            same(format!("n[:, {}, {}]", range(0, 6), range(0, 7)));
+            same(format!("n[1, {}, {}]", range(400 - 6 * step, 6), range(2, 7)));
+        }
+    }
+}

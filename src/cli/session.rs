@@ -108,7 +108,7 @@ fn micros(start: Instant) -> u64 {
 
 fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
     // Nothing is read twice by one command.
-    let mut builder = Engine::builder().store(0);
+    let mut builder = Engine::builder().store(0).slices_from("--read");
     #[cfg(feature = "zarr")]
     if let Some(folder) = &options.store {
         builder = builder.store_folder(folder);

@@ -42,6 +42,7 @@ pub struct Builder {
     store_folder: Option<PathBuf>,
     vector_bits: Option<u32>,
     shared: Option<Shared>,
+    slices: Option<&'static str>,
 }
 
 /// Bytes of results that are kept between reads, unless the builder says otherwise.
@@ -70,6 +71,12 @@ impl Builder {
     /// size along its steps is how many of them go over the elements at once, in blocks of the other sizes.
     pub fn tile(mut self, sizes: impl IntoIterator<Item = i64>) -> Builder {
         self.tile = Some(sizes.into_iter().map(|size| size.max(1)).collect());
+        self
+    }
+
+    /// Says where the texts of slices come from, for messages about them: `--read`, instead of `<slice>`.
+    pub fn slices_from(mut self, place: &'static str) -> Builder {
+        self.slices = Some(place);
         self
     }
 
@@ -210,6 +217,7 @@ impl Builder {
             program,
             sources,
             warnings: warnings.into_sorted(),
+            slices: self.slices.unwrap_or("<slice>"),
             folder,
             backend,
             kept,

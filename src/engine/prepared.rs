@@ -67,14 +67,16 @@ impl Engine {
     /// The view that a slice such as `smooth[y=0:512, -100:412:2]` means; it is bounded.
     pub fn view(&self, slice: &str) -> Result<Arc<View>> {
         let (mut sources, mut diagnostics) = (self.sources.clone(), Diagnostics::default());
-        let view = deep(|| graph::slice(&self.program.graph, &mut sources, slice, &mut diagnostics));
+        let view =
+            deep(|| graph::slice(&self.program.graph, &mut sources, (self.slices, slice), &mut diagnostics));
         view.ok_or_else(|| Error::several(diagnostics, sources))
     }
 
     /// The view that a slice means, although it may have no end, so that it cannot be read.
     pub fn endless_view(&self, slice: &str) -> Result<Arc<View>> {
         let (mut sources, mut diagnostics) = (self.sources.clone(), Diagnostics::default());
-        let view = deep(|| graph::viewed(&self.program.graph, &mut sources, slice, &mut diagnostics));
+        let view =
+            deep(|| graph::viewed(&self.program.graph, &mut sources, (self.slices, slice), &mut diagnostics));
         view.map(|(view, _)| view).ok_or_else(|| Error::several(diagnostics, sources))
     }
 

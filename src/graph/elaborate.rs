@@ -32,7 +32,6 @@ use std::sync::Arc;
 pub use builtins::BUILTIN_NAMES;
 pub(super) use builtins::builtin_call;
 pub(super) use foreign::element as foreign_element;
-pub use op::VIEW_OPS;
 use operators::Operand;
 pub(super) use operators::unify;
 

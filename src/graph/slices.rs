@@ -37,14 +37,14 @@ impl Names {
     }
 }
 
-/// The bounded view that `text` asks for; `None` when something is wrong with it.
+/// The bounded view that `text` asks for; `None` when something is wrong with it. `place` is what messages call the text.
 pub fn slice(
     graph: &Graph,
     sources: &mut Sources,
-    text: &str,
+    (place, text): (&str, &str),
     diagnostics: &mut Diagnostics,
 ) -> Option<Arc<View>> {
-    let (view, whole) = viewed(graph, sources, text, diagnostics)?;
+    let (view, whole) = viewed(graph, sources, (place, text), diagnostics)?;
     let view = bounded(&view, whole).map(|()| view);
     diagnostics.take(view)
 }
@@ -53,10 +53,10 @@ pub fn slice(
 pub fn viewed(
     graph: &Graph,
     sources: &mut Sources,
-    text: &str,
+    (place, text): (&str, &str),
     diagnostics: &mut Diagnostics,
 ) -> Option<(Arc<View>, Span)> {
-    let source = sources.add("--read", text);
+    let source = sources.add(place, text);
     let (ast, expr) = syntax::parse_slice(sources, source, diagnostics)?;
     let mut modules = graph.names.modules.clone();
     let module = modules.add_reader(ast);

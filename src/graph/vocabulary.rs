@@ -5,7 +5,8 @@
 //! sin     sin(x)                          built in
 //! ```
 
-use super::elaborate::{BUILTIN_NAMES, VIEW_OPS, builtin_call};
+use super::elaborate::{BUILTIN_NAMES, builtin_call};
+use super::meanings::{self, FUNCTIONS, REDUCTIONS, VIEW_OPS};
 use super::modules::{Module, ModuleId, Symbol};
 use super::slices::Names;
 use crate::source::{Sources, Span};
@@ -30,9 +31,14 @@ pub fn built_in() -> impl Iterator<Item = (&'static str, String)> {
     BUILTIN_NAMES.iter().map(|name| (*name, builtin_call(name)))
 }
 
+/// What a built-in function means: a call of it, and its line; two of each where it is a reduction as well.
+pub fn built_in_meanings(name: &str) -> Vec<(&'static str, &'static str)> {
+    [FUNCTIONS, REDUCTIONS].into_iter().filter_map(|words| meanings::of(words, name)).collect()
+}
+
 /// View operations, each with a call of it.
 pub fn view_ops() -> impl Iterator<Item = (&'static str, &'static str)> {
-    VIEW_OPS.into_iter()
+    VIEW_OPS.iter().map(|(name, usage, _)| (*name, *usage))
 }
 
 impl Names {

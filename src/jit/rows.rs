@@ -42,7 +42,7 @@ use crate::loops::ir::{Block, BufferId, For, Kernel, LoopKind, Statement};
 use evex::Bits;
 
 /// Slots of a frame, at the most.
-const MOST_SLOTS: usize = 256;
+const MOST_SLOTS: usize = 1024;
 /// Instructions of a row, at the most.
 const MOST_INSTRUCTIONS: usize = 20_000;
 

@@ -250,14 +250,26 @@ struct Source<'s> {
     depends: Vec<BTreeSet<u32>>,
     /// Whether each node reads a tensor, itself or through its operands.
     reads: Vec<bool>,
+    /// Whether each node may differ from element to element, the variables of reductions apart.
+    varies: Vec<bool>,
     /// Values of `Arg` nodes.
     args: Vec<ValueId>,
+}
+
+/// Whether an operation may have another value at another element although its operands are the same.
+fn differs(op: &body::Op) -> bool {
+    match op {
+        body::Op::Coord(coord) => !matches!(coord, Coord::Bound(_)),
+        body::Op::Read { .. } | body::Op::Arg(_) => true,
+        _ => false,
+    }
 }
 
 impl<'s> Source<'s> {
     fn new(body: &'s Body, access: Option<&'s TensorAccess>, args: Vec<ValueId>) -> Self {
         let mut depends: Vec<BTreeSet<u32>> = Vec::with_capacity(body.len());
         let mut reads: Vec<bool> = Vec::with_capacity(body.len());
+        let mut varies: Vec<bool> = Vec::with_capacity(body.len());
         for (_, node) in body.nodes() {
             let mut vars: BTreeSet<u32> =
                 node.op.args().iter().flat_map(|arg| depends[arg.index()].iter().copied()).collect();
@@ -269,8 +281,10 @@ impl<'s> Source<'s> {
             depends.push(vars);
             let below = node.op.args().iter().any(|arg| reads[arg.index()]);
             reads.push(below || matches!(node.op, body::Op::Read { .. }));
+            let below = node.op.args().iter().any(|arg| varies[arg.index()]);
+            varies.push(below || differs(&node.op));
         }
-        Source { body, access, depends, reads, args }
+        Source { body, access, depends, reads, varies, args }
     }
 }
 

@@ -11,9 +11,10 @@
 
 use super::analysis::Analysis;
 use super::hover;
+use crate::graph::meanings::{FUNCTIONS, LEVELS, OPTIONS, REDUCTIONS, VIEW_OPS, Words};
 use crate::graph::modules::{ModuleId, STANDARD};
 use crate::graph::types::Element;
-use crate::graph::{BLENDS, BUILTIN_NAMES, COLORMAPS, VIEW_OPS};
+use crate::graph::{BLENDS, COLORMAPS};
 use crate::source::Sources;
 use crate::syntax::ast::ItemKind;
 use crate::syntax::{ITEM_KEYWORDS, KEYWORDS, Word, WordKind, words};
@@ -39,8 +40,9 @@ pub(super) fn completions(analysis: &Analysis, byte: usize) -> Vec<CompletionIte
     let last = before.last().map_or("", |word| &text[word.range.clone()]);
     match last {
         "use" => modules(),
-        "." => view_ops(),
+        "." => explained(VIEW_OPS, CompletionItemKind::METHOD),
         "blend" => plain(&BLENDS, CompletionItemKind::ENUM_MEMBER),
+        "format" => explained(LEVELS, CompletionItemKind::ENUM_MEMBER),
         "colormap" => plain(&COLORMAPS, CompletionItemKind::COLOR),
         "->" | "type" => types(),
         ":" if declares_a_type(text, &before) => types(),
@@ -70,12 +72,27 @@ fn modules() -> Vec<CompletionItem> {
         .collect()
 }
 
-fn view_ops() -> Vec<CompletionItem> {
-    let op = |(name, usage): &(&str, &str)| CompletionItem {
-        detail: Some(format!(".{usage}")),
-        ..entry(name, CompletionItemKind::METHOD)
+/// Words, each with what is written and what it means.
+fn explained(words: &Words, kind: CompletionItemKind) -> Vec<CompletionItem> {
+    let word = |(name, usage, meaning): &(&str, &str, &str)| CompletionItem {
+        detail: Some((*usage).to_owned()),
+        documentation: Some(markdown(meaning)),
+        ..entry(name, kind)
     };
-    VIEW_OPS.iter().map(op).collect()
+    words.iter().map(word).collect()
+}
+
+fn markdown(text: &str) -> Documentation {
+    Documentation::MarkupContent(MarkupContent { kind: MarkupKind::Markdown, value: text.to_owned() })
+}
+
+/// Whether the words before are of an output, and its view is there.
+fn may_be_an_option(text: &str, before: &[Word]) -> bool {
+    let word = |word: &Word| &text[word.range.clone()];
+    let item = before.iter().rposition(|own| KEYWORDS[..ITEM_KEYWORDS].contains(&word(own)));
+    let Some(item) = item.filter(|at| word(&before[*at]) == "output") else { return false };
+    let rest = &before[item..];
+    rest.iter().any(|own| word(own) == "=") && rest.last().is_some_and(|own| !["=", ","].contains(&word(own)))
 }
 
 /// `tensor a:`, `fn f(n:` and their kin, but not `f32[y:`.
@@ -100,8 +117,11 @@ fn declares_a_type(text: &str, before: &[Word]) -> bool {
 fn everything(analysis: &Analysis, before: &[Word]) -> Vec<CompletionItem> {
     let mut found = locals(analysis.text(), before);
     found.extend(items(analysis));
-    let builtin = |name: &&&str| Element::parse(name).is_none();
-    found.extend(BUILTIN_NAMES.iter().filter(builtin).map(|name| entry(name, CompletionItemKind::FUNCTION)));
+    if may_be_an_option(analysis.text(), before) {
+        found.extend(explained(OPTIONS, CompletionItemKind::PROPERTY));
+    }
+    found.extend(explained(FUNCTIONS, CompletionItemKind::FUNCTION));
+    found.extend(explained(REDUCTIONS, CompletionItemKind::FUNCTION));
     found.extend(types());
     found.extend(plain(&KEYWORDS, CompletionItemKind::KEYWORD));
     let mut seen = BTreeSet::new();
@@ -122,10 +142,9 @@ fn items(analysis: &Analysis) -> Vec<CompletionItem> {
             _ => CompletionItemKind::VARIABLE,
         };
         let ast = &analysis.modules.get(symbol.module).ast;
-        let doc = MarkupContent { kind: MarkupKind::Markdown, value: item.doc.join("\n") };
         CompletionItem {
             detail: Some(hover::heading(analysis, symbol, ast, item)),
-            documentation: (!item.doc.is_empty()).then_some(Documentation::MarkupContent(doc)),
+            documentation: (!item.doc.is_empty()).then(|| markdown(&item.doc.join("\n"))),
             ..entry(name, kind)
         }
     };
@@ -195,6 +214,9 @@ mod tests {
             &[],
         );
         check("output \"a.png\" = a[:] colormap |", &["terrain"], &["sum"]);
+        check("output \"a.png\" = a[:] |", &["colormap", "range", "type"], &[]);
+        check("output \"a.png\" = a|", &["sum"], &["codec"]);
+        check("tensor a: u8[x: 9] format |", &["dense", "run_list", "pattern"], &["sum"]);
         check("# he|", &[], &["sum"]);
         check("output \"a|\"", &[], &["sum"]);
     }

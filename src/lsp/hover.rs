@@ -11,8 +11,10 @@ use super::occurrences::{Local, Meaning};
 use crate::access::print::{InferredWindow, inferred_windows, print_views};
 use crate::diagnostic::bytes;
 use crate::graph::body::TensorId;
+use crate::graph::meanings::VIEW_OPS;
 use crate::graph::modules::{ModuleId, Symbol};
-use crate::graph::{InputSource, Tensor, TensorKind, VIEW_OPS, Windowed};
+use crate::graph::vocabulary::built_in_meanings;
+use crate::graph::{InputSource, Tensor, TensorKind, Windowed};
 use crate::index::Dim;
 use crate::plan::shape::usual_tile;
 use crate::source::Span;
@@ -24,12 +26,18 @@ pub(super) fn hover(analysis: &Analysis, span: Span, meaning: Meaning) -> String
         Meaning::Item(symbol) => item(analysis, symbol),
         Meaning::Local(at, local) => self::local(analysis, at, local),
         Meaning::Builtin => {
-            format!("{}\n\na function that needs no `use`", code(analysis.sources.text(span)))
+            let meanings = built_in_meanings(analysis.sources.text(span)).into_iter();
+            let parts = meanings.map(|(call, meaning)| format!("{}\n\n{meaning}", code(call)));
+            parts.collect::<Vec<_>>().join("\n\n")
         }
         Meaning::Type => {
             format!("{}\n\nan element type, and a cast to it", code(analysis.sources.text(span)))
         }
-        Meaning::ViewOp(at) => format!("{}\n\na view operation: it moves no data", code(VIEW_OPS[at].1)),
+        Meaning::ViewOp(at) => {
+            let (_, usage, meaning) = VIEW_OPS[at];
+            format!("{}\n\n{meaning}\n\na view operation: it moves no data", code(&format!(".{usage}")))
+        }
+        Meaning::Word(usage, meaning) => format!("{}\n\n{meaning}", code(usage)),
     }
 }
 

@@ -7,8 +7,9 @@
 //!
 //! What a name means is a matter of scopes alone, so it is found in scripts that do not compile too.
 
+use crate::graph::BUILTIN_NAMES;
+use crate::graph::meanings::{self, LEVELS, OPTIONS, VIEW_OPS, Words};
 use crate::graph::modules::{Module, ModuleId, Modules, Symbol};
-use crate::graph::{BUILTIN_NAMES, VIEW_OPS};
 use crate::source::Span;
 use crate::syntax::ast::{
     BlendKind, Clause, Dim, Expr, ExprId, Extent, FnItem, Ident, Index, IndexKind, Item, ItemKind, List,
@@ -38,6 +39,8 @@ pub(super) enum Meaning {
     Type,
     /// An operation on views, by its place in the list of all.
     ViewOp(usize),
+    /// An option of an output, or a level of a format: what is written, and what it means.
+    Word(&'static str, &'static str),
 }
 
 /// The kinds of name that exist inside one item only.
@@ -121,7 +124,10 @@ impl<'m> Walk<'m> {
             ItemKind::Let { value, .. } | ItemKind::View { value, .. } => self.expr(*value),
             ItemKind::Fn(item) => self.function(item),
             ItemKind::Window { window, .. } => self.window(window),
-            ItemKind::Input { ty, .. } => self.tensor_type(ty),
+            ItemKind::Input { ty, format, .. } => {
+                self.tensor_type(ty);
+                format.iter().for_each(|(levels, _)| self.levels(*levels));
+            }
             ItemKind::Var { ty, chunk, value, .. } => {
                 self.tensor_type(ty);
                 chunk.iter().for_each(|list| self.list(list));
@@ -198,8 +204,7 @@ impl<'m> Walk<'m> {
                 }
             }
             Clause::Chunk { sizes, .. } => self.list(sizes),
-            // Levels are words of their own.
-            Clause::Format { .. } => {}
+            Clause::Format { levels, .. } => self.levels(*levels),
         }
     }
 
@@ -212,7 +217,28 @@ impl<'m> Walk<'m> {
         }
     }
 
+    /// The levels of a format are words of their own; what they hold may be any constant.
+    fn levels(&mut self, id: ExprId) {
+        let module: &'m Module = self.module;
+        match module.ast.expr(id) {
+            Expr::Name(name) => self.word(LEVELS, name, module.ast.span(id)),
+            Expr::Call { function, args } => {
+                self.word(LEVELS, &function.name, function.span);
+                let leaf = &*function.name == "element";
+                args.iter().for_each(|arg| if leaf { self.expr(*arg) } else { self.levels(*arg) });
+            }
+            _ => {}
+        }
+    }
+
+    fn word(&mut self, words: &Words, name: &str, span: Span) {
+        if let Some((usage, meaning)) = meanings::of(words, name) {
+            self.add(span, Meaning::Word(usage, meaning));
+        }
+    }
+
     fn option(&mut self, option: &OutputOption) {
+        self.word(OPTIONS, &option.name.name, option.name.span);
         if matches!(&*option.name.name, "range" | "chunk") {
             self.expr(option.value);
         }
@@ -287,7 +313,7 @@ impl<'m> Walk<'m> {
     /// In the arguments of a view operation the labels of the view come first.
     fn method(&mut self, object: ExprId, name: &Ident, args: &[ExprId]) {
         self.expr(object);
-        let known = VIEW_OPS.iter().position(|(op, _)| *op == &*name.name);
+        let known = VIEW_OPS.iter().position(|(op, ..)| *op == &*name.name);
         known.iter().for_each(|at| self.add(name.span, Meaning::ViewOp(*at)));
         let introduced = introduced(self.module, name, args);
         for (_, meaning) in &introduced {

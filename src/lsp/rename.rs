@@ -44,7 +44,7 @@ fn declared(analysis: &Analysis, meaning: Meaning) -> Option<Span> {
     match meaning {
         Meaning::Item(symbol) => Some(analysis.declared(symbol)),
         Meaning::Local(span, _) => Some(span),
-        Meaning::Builtin | Meaning::Type | Meaning::ViewOp(_) => None,
+        Meaning::Builtin | Meaning::Type | Meaning::ViewOp(_) | Meaning::Word(..) => None,
     }
 }
 

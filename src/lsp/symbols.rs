@@ -113,6 +113,7 @@ fn colour(analysis: &Analysis, kind: WordKind, meaning: Option<&Meaning>) -> Opt
             Meaning::Builtin => SemanticTokenType::FUNCTION,
             Meaning::Type => SemanticTokenType::TYPE,
             Meaning::ViewOp(_) => SemanticTokenType::METHOD,
+            Meaning::Word(..) => SemanticTokenType::KEYWORD,
         },
     };
     TOKEN_TYPES.iter().position(|known| *known == ty).map(|at| at as u32)

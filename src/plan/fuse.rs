@@ -256,6 +256,12 @@ impl Work {
     }
 }
 
+/// Operations that an element of a stage takes, roughly; at least 1.
+pub(super) fn operations(stages: &Stages, id: TensorId) -> u128 {
+    let work = body_of(stages, id).and_then(|body| work(stages, body, &stages.accesses[id.index()]));
+    work.map_or(1, |work| work.total().max(1).into())
+}
+
 /// What an element of a body takes; `None` if it is no plain arithmetic.
 fn work(stages: &Stages, resolved: &Resolved, access: &TensorAccess) -> Option<Work> {
     let body = &resolved.body;

@@ -6,8 +6,6 @@
 //! map[y, x] = 2 * rand(1000 * y, x)        nothing between the thousandth rows is computed
 //! ```
 
-use super::grid::volume;
-use super::group::{Needed, Request, needed_boxes};
 use super::stages::Stages;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
@@ -17,36 +15,7 @@ use crate::graph::{Pointwise, TensorKind, WindowBody};
 use crate::source::Span;
 use std::collections::BTreeMap;
 
-/// Nodes of a body that is made, at the most.
-const MOST_NODES: usize = 4000;
-/// A source is inlined when its box has this many times the elements that are read of it.
-const WASTE: u128 = 2;
-
-/// Stages in which the target computes what it reads of sources itself, where the boxes would hold far more than is
-/// read; `None` where none does. The target must be a stage of this request only.
-pub fn inline_sparse(stages: &Stages, request: &Request) -> Option<Stages> {
-    let mut current: Option<Stages> = None;
-    loop {
-        let known = current.as_ref().unwrap_or(stages);
-        let Ok(boxes) = needed_boxes(known, request) else { return current };
-        let Some(source) = sparse_source(known, request, &boxes) else { return current };
-        let (reader, inner) = (body_of(known, request.target)?, body_of(known, source)?);
-        let element = known.tensor(source).element;
-        let body = inlined(reader, source, inner, element);
-        if body.body.len() > MOST_NODES {
-            return current;
-        }
-        let mut next = known.clone();
-        next.set_body(request.target, body);
-        current = Some(next);
-    }
-}
-
-/// Whether there is a source that [`inline_sparse`] would make part of the target.
-pub fn reads_sparsely(stages: &Stages, request: &Request) -> bool {
-    needed_boxes(stages, request).is_ok_and(|boxes| sparse_source(stages, request, &boxes).is_some())
-}
-
+/// The body of a stage that is plain arithmetic on coordinates and sources.
 pub(super) fn body_of(stages: &Stages, id: TensorId) -> Option<&Resolved> {
     match &stages.tensor(id).kind {
         TensorKind::Pointwise(Pointwise { body, recurrence: None }) => Some(body),
@@ -54,19 +23,6 @@ pub(super) fn body_of(stages: &Stages, id: TensorId) -> Option<&Resolved> {
             None
         }
     }
-}
-
-/// A source of which the target reads few elements, spread over a large box.
-fn sparse_source(stages: &Stages, request: &Request, boxes: &Needed) -> Option<TensorId> {
-    let asked = volume(&request.region);
-    let reads = reads_per_element(body_of(stages, request.target)?);
-    let sparse = |(source, count): (&TensorId, &u128)| {
-        let held = boxes.get(source).map_or(0, |region| volume(region));
-        let read = asked.saturating_mul(*count).saturating_mul(WASTE);
-        let inner = body_of(stages, *source).filter(|_| stages.tensor(*source).format.is_none());
-        (inner.is_some() && held > read).then_some(*source)
-    };
-    reads.iter().find_map(sparse)
 }
 
 /// Reads that an element of a stage takes, reductions counted in full; at least 1.
@@ -83,7 +39,7 @@ pub(super) fn weight(stages: &Stages, id: TensorId) -> u128 {
 }
 
 /// How often an element reads every source, reductions counted in full.
-fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
+pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
     let body = &resolved.body;
     let mut times: BTreeMap<NodeId, u128> = BTreeMap::from([(resolved.root, 1)]);
     let mut reads = BTreeMap::new();

@@ -143,8 +143,8 @@ pub struct Kernels {
     added: Mutex<Vec<(Recipe, Arc<Kernel>)>>,
 }
 
-/// Kernels of added stages that are kept: the levels of some layers that someone zooms through.
-const MOST_ADDED: usize = 32;
+/// Kernels of added stages that are kept: the levels of some layers that someone zooms through, a few stages each.
+const MOST_ADDED: usize = 128;
 
 /// All that the code of an added stage is made from, besides the stages of the script.
 #[derive(PartialEq, Eq)]
@@ -155,22 +155,31 @@ struct Recipe {
     nodes: Vec<(Op, Ty)>,
     tables: Vec<Arc<Table>>,
     binders: Vec<BoundVar>,
+    /// What others that were added are, as far as the code of a reader depends on it.
+    sources: BTreeMap<TensorId, (Domain, Element)>,
 }
 
-/// What an added stage is made from; none if it reads others that were added.
+/// What an added stage is made from; none if it is no plain body.
 fn recipe(stages: &Stages, id: TensorId) -> Option<Recipe> {
     let tensor = stages.tensor(id);
     let TensorKind::Pointwise(Pointwise { body, recurrence: None }) = &tensor.kind else { return None };
     let Resolved { body, root } = body;
-    let known = |op: &Op| !matches!(op, Op::Read { tensor, .. } if tensor.index() >= stages.kept);
-    let nodes = body.nodes().map(|(_, node)| known(&node.op).then(|| (node.op.clone(), node.ty)));
+    let added = |op: &Op| match op {
+        Op::Read { tensor, .. } if tensor.index() >= stages.kept => Some(*tensor),
+        _ => None,
+    };
+    let sources = body.nodes().filter_map(|(_, node)| added(&node.op)).map(|id| {
+        let source = stages.tensor(id);
+        (id, (source.domain.clone(), source.element))
+    });
     Some(Recipe {
         domain: tensor.domain.clone(),
         element: tensor.element,
         root: *root,
-        nodes: nodes.collect::<Option<_>>()?,
+        nodes: body.nodes().map(|(_, node)| (node.op.clone(), node.ty)).collect(),
         tables: body.tables.clone(),
         binders: body.binders.clone(),
+        sources: sources.collect(),
     })
 }
 

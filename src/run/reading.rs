@@ -270,7 +270,7 @@ impl Reading {
             engine: "jit",
             vector_bits: counts.vector_bits,
             elements: self.bytes / self.job.view.element.bytes(),
-            computed: summary::computed(&self.asked.stages, &counts.elements),
+            computed: summary::computed(&self.asked.stages, self.asked.target, &counts.elements),
             formats: summary::formats(&self.division, &self.job.world, &counts.stored),
             ..Stats::default()
         }

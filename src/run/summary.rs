@@ -151,11 +151,13 @@ fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
     counts.into_values().map(|(name, computed)| (name, Windows { computed, reused: 0 })).collect()
 }
 
-/// Elements that stages of the script computed, copies of a stage together; `counts` are by id.
-pub fn computed(stages: &Stages, counts: &[u64]) -> Vec<(Arc<str>, u64)> {
+/// Elements that stages of the script and samples of them computed, copies of a stage together; `counts` are by id. A
+/// target that is a view has none.
+pub fn computed(stages: &Stages, target: TensorId, counts: &[u64]) -> Vec<(Arc<str>, u64)> {
     let mut list = Vec::new();
-    let kept = stages.graph.tensors.iter().zip(counts).take(stages.kept);
-    for (tensor, count) in kept.filter(|(_, count)| **count > 0) {
+    let all = stages.graph.tensors.iter().zip(counts).enumerate();
+    let own = all.filter(|(at, _)| *at < stages.kept || *at != target.index());
+    for (_, (tensor, count)) in own.filter(|(_, (_, count))| **count > 0) {
         add_count(&mut list, &tensor.name, *count);
     }
     list

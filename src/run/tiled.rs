@@ -26,15 +26,15 @@ use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::graph::body::TensorId;
 use crate::graph::view::View;
 use crate::graph::{Tensor, TensorKind};
-use crate::index::{Dim, Domain, Interval, OutputMap, Transform};
+use crate::index::interval::floor_div;
+use crate::index::{Dim, Domain, INF, Interval, OutputMap, Transform};
 use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
 use crate::plan::fuse::Rows;
-use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
-use crate::plan::inline::{inline_sparse, reads_sparsely};
 use crate::plan::readers::Division;
 use crate::plan::stages::{Stages, stages};
+use crate::plan::thin::{cost, reads_sparsely, thinned};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -102,10 +102,10 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Elements that it takes, of everything.
+    /// Operations that it takes, of everything.
     fn cost(&self, limits: &Limits) -> Result<u128> {
         let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).map_err(failed)?;
-        Ok(boxes.values().map(|region| volume(region)).fold(0, u128::saturating_add))
+        Ok(cost(&self.stages, &boxes))
     }
 
     /// The other one, if it takes less.
@@ -123,8 +123,8 @@ impl Asked {
         }
     }
 
-    /// The same, with sources computed where they are read that are read at few of their elements.
-    fn inlined(&self, limits: &Limits) -> Option<Asked> {
+    /// The same, with sources that are read at few of their elements computed there only.
+    fn thinned(&self, limits: &Limits) -> Option<Asked> {
         let tensor = self.stages.tensor(self.target);
         let own = match &tensor.kind {
             _ if self.target.index() >= self.stages.kept => None,
@@ -147,7 +147,7 @@ impl Asked {
             }
         };
         let asked = Asked { stages, target, region: self.region.clone(), apart: self.apart.clone() };
-        let stages = inline_sparse(&asked.stages, &asked.request(&asked.region, limits))?;
+        let stages = thinned(&asked.stages, &asked.request(&asked.region, limits))?;
         Some(Asked { stages: Arc::new(stages), ..asked })
     }
 
@@ -193,12 +193,12 @@ impl Common {
     /// What a view asks for, of the stages that need less for it.
     fn best(&self, view: &View, limits: &Limits) -> Result<Asked> {
         let plain = Common::asked(&self.stages, view);
-        let inlined = plain.inlined(limits);
-        let plain = plain.cheaper(inlined, limits);
+        let thinned = plain.thinned(limits);
+        let plain = plain.cheaper(thinned, limits);
         let Some(apart) = self.apart(view.base) else { return Ok(plain) };
         let split = Asked { apart: Some(apart.clone()), ..Common::asked(&apart.stages, view) };
-        let inlined = split.inlined(limits);
-        let split = split.cheaper(inlined, limits);
+        let thinned = split.thinned(limits);
+        let split = split.cheaper(thinned, limits);
         Ok(if split.is_far_less(&plain, limits) { split } else { plain })
     }
 
@@ -223,25 +223,35 @@ impl Common {
 
 /// Coordinates that everything is proven for, where it cannot be proven for all.
 const EVERYDAY: i64 = 1 << 40;
+/// Boxes farther out share their code with those of the same block, this many coordinates of the view each way.
+const BLOCK: i64 = 1 << 16;
 
 /// The same view over a domain that depends on its strides alone, where its tensor goes on for ever, so that all boxes
-/// of it share their code; none of a view that does more than step.
+/// of it share their code, farther out all boxes of a block; none of a view that does more than step.
 fn widened(view: &View, base: &Tensor) -> Option<View> {
     let map = view.as_transform()?;
-    // How far a dimension may reach; those that move along bounds stay as they are.
-    let mut wide = vec![EVERYDAY; map.rank()];
+    // How far a dimension may reach, every day and at all; those that move along bounds stay as they are.
+    let limits = [EVERYDAY, INF / 2];
+    let mut wide = vec![limits; map.rank()];
     for (output, dim) in map.outputs().iter().zip(base.domain.dims()) {
         let OutputMap::Affine(affine) = output else { return None };
         let endless = dim.enforced() == Interval::all() && affine.offset().abs() <= EVERYDAY;
         for term in affine.terms() {
             let steps = term.stride.checked_abs()?.checked_mul(affine.terms().len() as i64)?;
-            let reach = if endless { EVERYDAY / steps } else { 0 };
-            wide[term.dim] = wide[term.dim].min(reach);
+            for (reach, limit) in wide[term.dim].iter_mut().zip(limits) {
+                *reach = (*reach).min(if endless { limit / steps } else { 0 });
+            }
         }
     }
-    let widen = |(dim, reach): (&Dim, &i64)| {
-        let all = Interval::closed(-*reach, *reach).ok()?;
-        let all = if *reach == 0 { dim.interval } else { all };
+    let widen = |(dim, [near, far]): (&Dim, &[i64; 2])| {
+        let near = Interval::closed(-*near, *near).ok()?;
+        let first = floor_div(dim.interval.first(), BLOCK).checked_mul(BLOCK)?;
+        let block = Interval::closed(first.max(-*far), (first + BLOCK - 1).min(*far));
+        let all = match block {
+            _ if *far == 0 => dim.interval,
+            _ if near.contains_interval(dim.interval) => near,
+            block => block.ok()?,
+        };
         all.contains_interval(dim.interval).then(|| dim.with_interval(all))
     };
     let dims: Vec<Dim> = map.domain().dims().iter().zip(&wide).map(widen).collect::<Option<_>>()?;
@@ -283,8 +293,8 @@ impl Scene<'_> {
         stepped: Option<&Stepped<'_>>,
         meter: &Meter<'_>,
     ) -> Result<()> {
-        let kernels = compiled(self.kernels, division, self.control)?;
         let Scene { spare, world, vars, control, ledger, .. } = self;
+        let kernels = compiled(self.kernels, division, control)?;
         let bytes = inputs::loaded_bytes(world, division);
         let loaded = &inputs::load(world, division)?;
         ledger.hold(bytes);
@@ -320,7 +330,7 @@ fn corners(division: &Division) -> BTreeMap<TensorId, Region> {
     inputs.map(|(id, tensor)| (id, region(&tensor.domain))).collect()
 }
 
-/// The code of every stage that a request computes.
+/// The code of every stage that a request computes; nothing more is compiled for one that was cancelled.
 fn compiled(
     known: &Kernels,
     division: &Division,

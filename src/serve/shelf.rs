@@ -198,6 +198,7 @@ pub(super) fn compile(options: &Options, settings: &[(String, String)]) -> Resul
 fn compile_text(options: &Options, settings: &[(String, String)], text: &str) -> Result<Engine, Error> {
     // Requests are many and small: each is read by one thread, and several at a time.
     let builder = Engine::builder().threads(1).memory(options.memory).store(STORE / MOST as u64);
+    let builder = builder.slices_from("read=");
     let builder = settings.iter().fold(builder, |builder, (name, value)| builder.set(name, value));
     let mut sources = Sources::default();
     let root = sources.add(shown(&options.file), text);

@@ -78,8 +78,12 @@ try {
   // The pipeline, the keys, both themes.
   await page.key("g");
   await page.until("document.getElementById('drawing').naturalWidth > 50", "the pipeline is drawn");
-  await page.key("Escape");
-  await page.run("document.querySelectorAll('dialog').forEach((dialog) => dialog.close())");
+  const sheets = () => page.run("[...document.querySelectorAll('dialog[open]')].map(({ id }) => id).join()");
+  assert.equal(await sheets(), "pipeline");
+  await page.key("?");
+  assert.equal(await sheets(), "keys", "another sheet takes its place");
+  await page.key("?");
+  assert.equal(await sheets(), "", "the key that opened it closes it");
   const theme = await page.run("document.documentElement.dataset.theme");
   await page.key("t");
   assert.notEqual(await page.run("document.documentElement.dataset.theme"), theme);

@@ -18,7 +18,7 @@ param seed = 7
 tensor height: f32[y: inf, x: inf] = fbm(y / 64, x / 64, seed, 4)
 tensor smooth: f32[y: inf, x: inf] = mean(dy in -2..=2, dx in -1..=1) height[y + dy, x + dx]
 view turned = smooth.permute([x, y])
-output \"hills.png\" = turned[0:64, 0:32]
+output \"hills.png\" = turned[0:64, 0:32] colormap heat
 ";
 
 struct Editor {
@@ -195,6 +195,15 @@ fn names_are_found_explained_and_renamed() {
     }
     let hover = editor.at("textDocument/hover", "hills.itp", HILLS, "fbm", json!({}));
     assert!(hover["contents"]["value"].as_str().unwrap().contains("fn fbm(y, x, seed, octaves"), "{hover}");
+
+    for (word, meaning) in [
+        ("mean", "mean(i in a..b) e\n```\n\ntheir sum"),
+        ("permute", ".permute([x, y])\n```\n\nanother order"),
+        ("colormap", "colormap NAME\n```\n\nimages of (y, x)"),
+    ] {
+        let hover = editor.at("textDocument/hover", "hills.itp", HILLS, word, json!({}));
+        assert!(hover["contents"]["value"].as_str().unwrap().contains(meaning), "{hover}");
+    }
 
     let place = editor.at("textDocument/definition", "hills.itp", HILLS, "height[y", json!({}));
     assert_eq!(place["range"]["start"], json!({ "line": 3, "character": 7 }));

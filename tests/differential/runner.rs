@@ -50,7 +50,7 @@ pub(crate) fn case(text: &str, seed: u64) -> Result<Case, Vec<Diagnostic>> {
 /// The view that a slice asks for.
 pub(crate) fn view(case: &mut Case, slice: &str) -> Result<Arc<View>, Vec<Diagnostic>> {
     let mut diagnostics = Diagnostics::default();
-    let view = graph::slice(&case.program.graph, &mut case.sources, slice, &mut diagnostics);
+    let view = graph::slice(&case.program.graph, &mut case.sources, ("<slice>", slice), &mut diagnostics);
     view.ok_or_else(|| diagnostics.into_sorted())
 }
 

@@ -1,8 +1,9 @@
 //! The grammars for editors know all the words of the language.
 
 use super::read;
+use itp::graph::BUILTIN_NAMES;
+use itp::graph::meanings::VIEW_OPS;
 use itp::graph::types::Element;
-use itp::graph::{BUILTIN_NAMES, VIEW_OPS};
 use itp::syntax::KEYWORDS;
 use serde_json::Value;
 
@@ -46,7 +47,7 @@ fn the_textmate_grammar_knows_every_word_and_no_other() {
     all_in(Element::ALL.iter().map(|ty| ty.name().to_owned()), &types, place);
     assert_eq!(types.len(), Element::ALL.len(), "{place}: types that are none");
     let ops = alternatives(&grammar, "methods");
-    all_in(VIEW_OPS.iter().map(|(op, _)| (*op).to_owned()), &ops, place);
+    all_in(VIEW_OPS.iter().map(|(op, ..)| (*op).to_owned()), &ops, place);
     let functions: Vec<String> =
         ["functions", "reductions"].iter().flat_map(|name| alternatives(&grammar, name)).collect();
     let builtins = BUILTIN_NAMES.iter().filter(|name| Element::parse(name).is_none());

@@ -13,8 +13,9 @@ use crate::compile::{self, Options, Show, Stage};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
 use crate::engine::Engine;
 use crate::graph::body::TensorId;
+use crate::graph::meanings::{self, VIEW_OPS};
 use crate::graph::upstream::upstream;
-use crate::graph::vocabulary::{built_in, view_ops};
+use crate::graph::vocabulary::{built_in, built_in_meanings, view_ops};
 use crate::graph::{Graph, TensorKind};
 use crate::picture::{to_dot, to_mermaid, to_svg};
 use crate::run::job::Trace;
@@ -48,9 +49,15 @@ pub(super) fn doc(session: &mut Session, argument: &str) -> Told {
     }
     let function = built_in().find(|(known, _)| *known == name && !argument.starts_with('.'));
     let op = view_ops().find(|(known, _)| *known == name);
-    let function = function.map(|(_, call)| format!("{call}  built in"));
-    let lines: Vec<String> =
-        function.into_iter().chain(op.map(|(_, call)| format!(".{call}  of views"))).collect();
+    let function = function.map(|(name, call)| match built_in_meanings(name) {
+        none if none.is_empty() => format!("{call}  a cast"),
+        all => {
+            all.iter().map(|(call, meaning)| format!("{call}\n  {meaning}")).collect::<Vec<_>>().join("\n")
+        }
+    });
+    let meaning = |name| meanings::of(VIEW_OPS, name).map_or("", |(_, meaning)| meaning);
+    let op = op.map(|(name, call)| format!(".{call}  of views\n  {}", meaning(name)));
+    let lines: Vec<String> = function.into_iter().chain(op).collect();
     if !lines.is_empty() {
         return Ok(lines.join("\n"));
     }

@@ -78,7 +78,7 @@ impl Session {
     /// An empty session; files that items name are looked for in `folder`.
     pub fn new(folder: PathBuf, screen: Screen, style: Style) -> Result<Session, Error> {
         let shared = Shared::new(KEPT);
-        let engine = Engine::builder().share(&shared).compile("")?;
+        let engine = Engine::builder().share(&shared).slices_from("<typed>").compile("")?;
         Ok(Session {
             pieces: Vec::new(),
             waiting: Vec::new(),
@@ -242,7 +242,7 @@ impl Session {
         let root = sources.add("<session>", script(pieces) + more);
         // A lone value is asked for once.
         let shared = if more.is_empty() { self.shared.clone() } else { self.shared.keeping_nothing() };
-        let mut builder = Engine::builder().share(&shared);
+        let mut builder = Engine::builder().share(&shared).slices_from("<typed>");
         for (name, value) in &self.settings {
             builder = builder.set(name, value);
         }

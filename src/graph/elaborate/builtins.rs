@@ -5,6 +5,7 @@ use super::operators::Operand;
 use super::reductions::is_reduction;
 use crate::diagnostic::{Code, Diagnostic, Result, any_of, closest, counted};
 use crate::graph::body::{Coord, MathFn, NodeId, Op};
+use crate::graph::meanings::{self, FUNCTIONS, REDUCTIONS};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
 use crate::graph::types::{Element, Ty};
 use crate::source::Span;
@@ -136,34 +137,12 @@ impl Builtin {
             Builtin::Hash | Builtin::Rand => (1, usize::MAX),
         }
     }
-
-    /// What to write between the parentheses.
-    fn usage(self) -> &'static str {
-        match self {
-            Builtin::Number(_) | Builtin::Float(_) | Builtin::Fract | Builtin::Bits => "x",
-            Builtin::FloatBits | Builtin::Popcount => "i",
-            Builtin::Index => "label",
-            Builtin::Math(MathFn::Atan2) => "y, x",
-            Builtin::Math(function) if function.arity() == 2 => "x, y",
-            Builtin::Math(_) => "x",
-            Builtin::Extreme(_) => "a, b",
-            Builtin::Clamp => "x, lo, hi",
-            Builtin::Select => "condition, a, b",
-            Builtin::Lerp => "a, b, t",
-            Builtin::Smoothstep => "lo, hi, x",
-            Builtin::Fma => "a, b, c",
-            Builtin::Hash | Builtin::Rand => "i, …",
-        }
-    }
 }
 
 /// What a call of a built-in name looks like.
 pub(in crate::graph) fn builtin_call(name: &str) -> String {
-    match builtin(name) {
-        Some(builtin) => format!("{name}({})", builtin.usage()),
-        None if is_reduction(name) => format!("{name}(i in a..b) e"),
-        None => format!("{name}(x)"),
-    }
+    let known = [FUNCTIONS, REDUCTIONS].into_iter().find_map(|words| meanings::of(words, name));
+    known.map_or_else(|| format!("{name}(x)"), |(call, _)| call.to_owned())
 }
 
 impl Elaborator<'_, '_> {
@@ -175,8 +154,7 @@ impl Elaborator<'_, '_> {
     fn apply(&mut self, builtin: Builtin, name: &Ident, args: &[ExprId], span: Span) -> Result<NodeId> {
         let (fewest, most) = builtin.arity();
         if !(fewest..=most).contains(&args.len()) {
-            let usage = format!("{}({})", name.name, builtin.usage());
-            let wrong = wrong_count(name, args.len(), fewest, most, &usage);
+            let wrong = wrong_count(name, args.len(), fewest, most, &builtin_call(&name.name));
             if args.len() == 1 && is_reduction(&name.name) {
                 let example = self.with_range(name, args);
                 return wrong

@@ -7,38 +7,11 @@
 use super::builtins::{BUILTIN_NAMES, wrong_count};
 use super::reductions::is_reduction;
 use crate::diagnostic::{Code, Diagnostic, Result, any_of, closest, counted, quoted};
+use crate::graph::meanings::{self, VIEW_OPS};
 use crate::graph::view::{Step, View};
 use crate::index;
 use crate::source::Span;
 use crate::syntax::ast::{ExprId, Ident};
-
-/// Every view operation and what a call of it looks like.
-pub const VIEW_OPS: [(&str, &str); 24] = [
-    ("add_dim", "add_dim(label)"),
-    ("as_strided", "as_strided([size, …], [stride, …], offset)"),
-    ("at", "at({y: 3})"),
-    ("clamp", "clamp()"),
-    ("diagonal", "diagonal([y, x], label)"),
-    ("expand", "expand([size, …])"),
-    ("fill", "fill(value)"),
-    ("flatten", "flatten()"),
-    ("flip", "flip([x])"),
-    ("implicit", "implicit([x])"),
-    ("label", "label([row, column])"),
-    ("mirror", "mirror()"),
-    ("oindex", "oindex({y: [3, 1, 4]})"),
-    ("pad", "pad([before..after, …], value)"),
-    ("permute", "permute([x, y])"),
-    ("reflect", "reflect()"),
-    ("reshape", "reshape([size, …])"),
-    ("shrink", "shrink([a..b, …])"),
-    ("squeeze", "squeeze()"),
-    ("stride", "stride([step, …])"),
-    ("translate_by", "translate_by([distance, …])"),
-    ("translate_to", "translate_to([origin, …])"),
-    ("vindex", "vindex({y: [0, 1], x: [3, 4]}, label)"),
-    ("wrap", "wrap()"),
-];
 
 /// What other array libraries call them.
 const ALIASES: [(&str, &str); 14] = [
@@ -76,8 +49,8 @@ impl Op<'_> {
 
     /// What a call looks like: `.flip([x])`.
     pub(super) fn usage(&self) -> String {
-        let found = VIEW_OPS.iter().find(|(name, _)| *name == &*self.name.name);
-        format!(".{}", found.map_or(&*self.name.name, |(_, usage)| usage))
+        let found = meanings::of(VIEW_OPS, &self.name.name);
+        format!(".{}", found.map_or(&*self.name.name, |(usage, _)| usage))
     }
 
     /// Checks the number of arguments.
@@ -224,10 +197,8 @@ impl Op<'_> {
     pub(super) fn unknown(&self) -> Diagnostic {
         let name = &*self.name.name;
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name).map(|(_, own)| *own);
-        let names = || VIEW_OPS.iter().map(|(name, _)| *name);
-        let usage = |name: &str| {
-            VIEW_OPS.iter().find(|(known, _)| *known == name).map(|(_, usage)| format!("write `.{usage}`"))
-        };
+        let names = || VIEW_OPS.iter().map(|(name, ..)| *name);
+        let usage = |name: &str| meanings::of(VIEW_OPS, name).map(|(usage, _)| format!("write `.{usage}`"));
         let function = BUILTIN_NAMES.contains(&name).then(|| match is_reduction(name) {
             true => format!("write the range that it runs over: `{name}(i in 0..n) a[i]`"),
             false => format!("call it with an element: `{name}(a[…])`"),

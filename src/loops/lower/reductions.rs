@@ -10,6 +10,8 @@ use std::collections::{BTreeSet, HashMap};
 /// Reductions of at most this many steps and operations in all are unrolled.
 const MAX_UNROLLED_STEPS: i64 = 128;
 const MAX_UNROLLED_OPERATIONS: i64 = 4_096;
+/// In a kernel that has this many values no further ones are.
+const MOST_VALUES: usize = 12_000;
 
 /// What is reduced.
 #[derive(Clone, Copy)]
@@ -51,7 +53,8 @@ impl Lowerer<'_> {
         let walked = self.walked_by(&reduction).is_some();
         if !walked
             && steps <= MAX_UNROLLED_STEPS
-            && steps.saturating_mul(self.weight(source, inner)) <= MAX_UNROLLED_OPERATIONS
+            && self.weight(source, vars, inner, bound) <= MAX_UNROLLED_OPERATIONS
+            && self.builder.count() < MOST_VALUES
         {
             return self.unrolled(&reduction, vars, bound, state)[0];
         }
@@ -64,27 +67,36 @@ impl Lowerer<'_> {
         result
     }
 
-    /// How many operations a step takes, roughly: reductions inside count as if they were unrolled.
-    fn weight(&self, source: &Source<'_>, inner: NodeId) -> i64 {
-        let mut stack = vec![inner];
-        let mut seen = BTreeSet::from([inner]);
-        let (mut operations, mut times) = (0i64, 1i64);
+    /// How many operations a reduction becomes when it is unrolled, roughly. What does not depend on its variables is there
+    /// anyway; what depends on nothing else is computed before all loops.
+    fn weight(&self, source: &Source<'_>, vars: &[u32], inner: NodeId, bound: &Bound) -> i64 {
+        let number = |var: &u32| {
+            let outer = bound.get(var).filter(|_| !vars.contains(var));
+            outer.is_none_or(|value| self.builder.constant(*value).is_some())
+        };
+        let steps = |var: &u32| match bound.contains_key(var) && !vars.contains(var) {
+            true => 1,
+            false => steps(source, &[*var]).clamp(1, MAX_UNROLLED_STEPS),
+        };
+        let (mut stack, mut seen) = (vec![inner], BTreeSet::from([inner]));
+        let mut operations = 0i64;
         while let Some(id) = stack.pop() {
-            let node = source.body.node(id);
-            operations += match &node.op {
+            let (node, depends) = (source.body.node(id), &source.depends[id.index()]);
+            let constant = !source.varies[id.index()] && depends.iter().all(number);
+            if constant || !vars.iter().any(|var| depends.contains(var)) {
+                continue;
+            }
+            let cost = match &node.op {
                 body::Op::Math(function, _) => {
                     let element = node.ty.strong().expect("bodies are resolved");
                     self.graph.math[&(*function, element)].0.len() as i64
                 }
-                body::Op::Reduce { vars, .. } => {
-                    times = times.saturating_mul(steps(source, vars).clamp(1, MAX_UNROLLED_STEPS));
-                    1
-                }
                 _ => 1,
             };
+            operations = operations.saturating_add(depends.iter().map(steps).fold(cost, i64::saturating_mul));
             stack.extend(node.op.args().into_iter().filter(|arg| seen.insert(*arg)));
         }
-        operations.saturating_mul(times)
+        operations
     }
 
     /// The deepest block of the box whose variable a node depends on, other than the variables of its own reduction:

@@ -162,6 +162,7 @@ async function describe() {
   if (!layer) return note("the script has no tensor to look at");
   state.layer = layer;
   state.plane = tidy(state.plane);
+  if ($("pipeline").open) drawGraph();
   reset();
 }
 
@@ -569,9 +570,20 @@ function togglePanel() {
   $("show").hidden = !$("panel").hidden;
 }
 
+function drawGraph() { $("drawing").src = `/graph.svg?${settings(new URLSearchParams({ of: state.script.digest }), state.params)}`; }
+
 function openGraph() {
-  $("drawing").src = `/graph.svg?${settings(new URLSearchParams(), state.params)}`;
+  drawGraph();
   $("pipeline").showModal();
+}
+
+// What a dialog was opened with closes it, and another one takes its place.
+const sheets = { g: "pipeline", "?": "keys" };
+
+function leaveSheet(key) {
+  const open = document.querySelector("dialog[open]");
+  if (open && sheets[key]) open.close();
+  return open && open.id === sheets[key];
 }
 
 const pan = (down, right) => { camera.moveBy([down * 96, right * 96]); later(); };
@@ -587,7 +599,9 @@ const keys = {
 addEventListener("keydown", (event) => {
   if (event.key === "Escape") { document.activeElement.blur?.(); return; }
   const typing = ["INPUT", "SELECT"].includes(event.target.tagName) && event.target.type !== "checkbox";
-  if (typing || event.ctrlKey || event.metaKey || event.altKey || !state.layer || document.querySelector("dialog[open]")) return;
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !state.layer) return;
+  if (leaveSheet(event.key)) return event.preventDefault();
+  if (document.querySelector("dialog[open]")) return;
   const action = keys[event.key] ?? (/^[1-9]$/.test(event.key) ? () => choose(layerNames()[event.key - 1]) : null);
   if (!action) return;
   event.preventDefault();
