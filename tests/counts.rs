@@ -255,23 +255,23 @@ const IRREGULAR: [(&str, &[(i64, i64)], &[i64], &str); 4] = [
             + (if y < 0 then 0 else if y < 10 then p[y, x] else 0)
             + (if y < 20 then 0 else if y < 30 then q[y, x] else 0)"#,
     ),
-    // A tile that everything reads, of a source that little of is read.
+    // Steps, and two places far apart.
     (
         "out",
         &[(0, 100), (0, 300)],
         &[1, 3],
         r#"tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x
-        tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[y, x] + a[0, 0]
-        tensor out: f32[y: inf, x: inf] = b[2 * y, 3 * x] + b[0, x]"#,
+        tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[2 * y, 3 * x]
+        tensor out: f32[y: inf, x: inf] = b[y, x] + b[y + 7, x - 2]"#,
     ),
-    // Down and across.
+    // Backwards, several tasks to a tile.
     (
         "out",
         &[(0, 100), (0, 300)],
         &[1, 3],
         r#"tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x
-        tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[-y, x] + a[x, 5 - y]
-        tensor out: f32[y: inf, x: inf] = b[y // 3, x] + b[y, -x]"#,
+        tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[-y, x // 2] + a[3 - y, x // 2]
+        tensor out: f32[y: inf, x: inf] = b[y // 3, -x]"#,
     ),
 ];
 
