@@ -29,10 +29,10 @@ const HEAD: &str = "kernel a(rows, n, pitch, first)
       v14: i64 = add v11 v7
 ";
 
-/// Sums of squares at four places, `c[x] = a[x] * a[x] + b[x] * b[x]`: v24, v25, v26 and v27.
+/// Sums of squares at four places, `c[x] = a[x] * a[x] + b[x] * b[x]`: v18, v22, v26 and v30.
 fn squares() -> String {
     let at = |place: u32, offset: u32| {
-        let (a, b, product, sum) = (30 + place, 40 + place, 50 + place, 24 + place);
+        let [a, b, product, sum] = [15, 16, 17, 18].map(|first| first + 4 * place);
         format!(
             "      v{a}: f32 = load b0 v{offset}\n      v{b}: f32 = load b1 v{offset}\n      \
              v{product}: f32 = mul v{a} v{a}\n      v{sum}: f32 = fma v{b} v{b} v{product}\n"
@@ -68,15 +68,15 @@ fn check(body: &str, shifts: usize) {
 
 #[test]
 fn sums_of_neighbours() {
-    let body = "      v60: f32 = add v24 v25\n      v61: f32 = add v60 v26\n      v62: f32 = add v61 v27\n      \
-                v63: i64 = add v11 v4\n      store b2 v63 v62\n";
+    let body = "      v31: f32 = add v18 v22\n      v32: f32 = add v31 v26\n      v33: f32 = add v32 v30\n      \
+                v34: i64 = add v11 v4\n      store b2 v34 v33\n";
     check(body, 3);
 }
 
 #[test]
 fn neighbours_of_neighbours() {
     // d[x] = c[x] - c[x + 1], out[x] = d[x] * d[x + 1] + c[x + 5]
-    let body = "      v60: f32 = sub v24 v25\n      v61: f32 = sub v25 v26\n      v62: f32 = mul v60 v61\n      \
-                v63: f32 = add v62 v27\n      v64: i64 = add v11 v4\n      store b2 v64 v63\n";
+    let body = "      v31: f32 = sub v18 v22\n      v32: f32 = sub v22 v26\n      v33: f32 = mul v31 v32\n      \
+                v34: f32 = add v33 v30\n      v35: i64 = add v11 v4\n      store b2 v35 v34\n";
     check(body, 3);
 }
