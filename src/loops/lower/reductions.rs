@@ -15,6 +15,8 @@ const MAX_UNROLLED_OPERATIONS: i64 = 4_096;
 #[derive(Clone, Copy)]
 pub(super) struct Reduction<'r, 's> {
     pub(super) source: &'r Source<'s>,
+    /// The node that reduces.
+    pub(super) reduce: NodeId,
     function: ReduceFn,
     /// The first variable, whose value argmin and argmax give.
     var: u32,
@@ -28,14 +30,11 @@ fn steps(source: &Source<'_>, vars: &[u32]) -> i64 {
 }
 
 impl Lowerer<'_> {
-    pub(super) fn reduce(
-        &mut self,
-        source: &Source<'_>,
-        function: ReduceFn,
-        vars: &[u32],
-        inner: NodeId,
-        bound: &Bound,
-    ) -> ValueId {
+    pub(super) fn reduce(&mut self, source: &Source<'_>, reduce: NodeId, bound: &Bound) -> ValueId {
+        let body::Op::Reduce { function, vars, body: inner } = &source.body.node(reduce).op else {
+            unreachable!("only reductions are reduced");
+        };
+        let (function, inner) = (*function, *inner);
         let element = source.body.ty(inner).strong().expect("bodies are resolved");
         let first = source.body.binders[vars[0] as usize].lo;
         let start = match step(function) {
@@ -47,7 +46,7 @@ impl Lowerer<'_> {
         if steps == 0 {
             return state[0];
         }
-        let reduction = Reduction { source, function, var: vars[0], inner };
+        let reduction = Reduction { source, reduce, function, var: vars[0], inner };
         let walked = self.walked_by(&reduction).is_some();
         if !walked
             && steps <= MAX_UNROLLED_STEPS
@@ -65,7 +64,7 @@ impl Lowerer<'_> {
     }
 
     /// How many operations a step takes, roughly: reductions inside count as if they were unrolled.
-    fn weight(&self, source: &Source<'_>, inner: NodeId) -> i64 {
+    pub(super) fn weight(&self, source: &Source<'_>, inner: NodeId) -> i64 {
         let mut stack = vec![inner];
         let mut seen = BTreeSet::from([inner]);
         let (mut operations, mut times) = (0i64, 1i64);
@@ -159,7 +158,7 @@ impl Lowerer<'_> {
         bound: &Bound,
         state: Vec<ValueId>,
     ) -> Vec<ValueId> {
-        let Reduction { source, function, inner, var } = *reduction;
+        let Reduction { source, function, inner, var, .. } = *reduction;
         if let Some((a, b)) = factors(source.body, function, inner) {
             let (a, b) = (self.node(source, a, bound), self.node(source, b, bound));
             return vec![self.builder.fma(a, b, state[0])];
