@@ -191,8 +191,8 @@ fn noted_kernels(program: &Program, show: Show<'_>) -> Vec<(Kernel, String)> {
     let tensors = graph.iter().filter(|(_, tensor)| shown(&tensor.name));
     let tensors = tensors.filter_map(|(id, tensor)| {
         let skip = skipping(program, id);
-        let walk = skip.as_ref().and_then(Skip::walk);
-        let lowered = lower_until(graph, id, &program.accesses.tensors[id.index()], walk, last)?;
+        let walks = skip.as_ref().and_then(Skip::walks);
+        let lowered = lower_until(graph, id, &program.accesses.tensors[id.index()], walks, last)?;
         let note = skip.map(|skip| access::skip::print(graph, &tensor.name, &skip)).unwrap_or_default();
         Some((lowered.kernel, note))
     });

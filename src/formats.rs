@@ -126,6 +126,34 @@ mod tests {
     }
 
     #[test]
+    fn rows_go_along_any_dimension() {
+        use crate::index::Interval;
+        use rows::{Kind, Part};
+        let values = [0.0, 7.0, 0.0, 5.0, 0.0, 6.0, 0.0, 0.0, 8.0];
+        let region = [Interval::trusted(10, 12), Interval::trusted(-1, 1)];
+        for levels in [[Level::Dense, Level::SparseList], [Level::SparseList, Level::RunList]] {
+            let frozen = frozen(&levels, &[3, 3], &values);
+            let part = [Part { frozen: &frozen, region: &region }];
+            let listed = |along| {
+                let rows = Rows::gather(&region, along, Kind::Entries, &part);
+                let values: Vec<f32> =
+                    rows.values.as_chunks::<4>().0.iter().map(|value| f32::from_le_bytes(*value)).collect();
+                (rows.ptr.to_vec(), rows.lo.to_vec(), values)
+            };
+            assert_eq!(
+                listed(1),
+                (vec![0, 1, 3, 4], vec![1, 0, 2, 2], vec![7.0, 5.0, 6.0, 8.0]),
+                "{levels:?}"
+            );
+            assert_eq!(
+                listed(0),
+                (vec![0, 1, 2, 4], vec![1, 0, 1, 2], vec![5.0, 7.0, 6.0, 8.0]),
+                "{levels:?}"
+            );
+        }
+    }
+
+    #[test]
     fn a_walk_can_keep_to_some_rows() {
         let values = [0.0, 7.0, 0.0, 5.0, 0.0, 6.0, 0.0, 0.0, 8.0];
         for levels in [[Level::Dense, Level::SparseList], [Level::SparseList, Level::RunList]] {

@@ -101,6 +101,7 @@ impl Emitter<'_, '_> {
         // Code that moves out of the loop stops in `ready`, where it is known to have a first step.
         self.code.builder.switch_to_block(ready);
         let outside = self.enter();
+        self.place.carries = !looped.carried.is_empty() && self.place.width == Width::Scalar;
         self.parameters(start, looped.var, self.place.depth);
         for carry in &looped.carried {
             self.parameters(start, carry.carried, self.place.depth);
@@ -148,7 +149,7 @@ impl Emitter<'_, '_> {
 
     /// Steps into a loop; what it gives back leads out again.
     pub(super) fn enter(&mut self) -> Place {
-        let inside = Place { depth: self.place.depth + 1, guarded: false, ..self.place };
+        let inside = Place { depth: self.place.depth + 1, guarded: false, carries: false, ..self.place };
         std::mem::replace(&mut self.place, inside)
     }
 

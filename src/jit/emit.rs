@@ -46,7 +46,7 @@ pub(super) fn emit(
         buffers,
         tables,
         rows: rows.into(),
-        place: Place { width: Width::Scalar, depth: 0, guarded: false },
+        place: Place { width: Width::Scalar, depth: 0, guarded: false, carries: false },
         woven: Vec::new(),
     };
     emitter.block(&kernel.body);
@@ -75,6 +75,8 @@ pub(super) struct Place {
     pub(super) depth: u32,
     /// Whether an `if` stands between it and the innermost loop.
     pub(super) guarded: bool,
+    /// Whether the innermost loop carries values from step to step.
+    pub(super) carries: bool,
 }
 
 pub(super) struct Emitter<'k, 'f> {
@@ -186,10 +188,10 @@ impl Emitter<'_, '_> {
                 let [condition, a, b] = [condition, a, b].map(|arg| self.get(arg));
                 arithmetic::select(&mut self.code, value.element, condition, a, b)
             }
-            Op::Cast(a) => {
+            Op::Cast(a) => self.widened(id).unwrap_or_else(|| {
                 let (from, a) = (self.element(a), self.get(a));
                 casts::cast(&mut self.code, from, value.element, a)
-            }
+            }),
             Op::Load(buffer, offset) => {
                 let (memory, offset) = (self.buffer(buffer, offset), self.get(offset));
                 memory.load(&mut self.code, offset)
@@ -201,26 +203,43 @@ impl Emitter<'_, '_> {
         }
     }
 
+    /// A u32 that is loaded to be an i64, such as an index: the load itself does it.
+    fn widened(&mut self, id: ValueId) -> Option<Val> {
+        let value = self.kernel.value(id);
+        let Op::Cast(a) = value.op else { return None };
+        let Op::Load(buffer, offset) = self.kernel.value(a).op else { return None };
+        let (Val::One(offset_value), Val::One(_)) = (self.get(offset), self.get(a)) else { return None };
+        let memory = self.buffer(buffer, offset);
+        let index = memory.element == Element::U32 && value.element == Element::I64;
+        (index && !self.kernel.buffers[buffer.index()].written)
+            .then(|| Val::One(memory.load_index(&mut self.code, offset_value)))
+    }
+
     fn buffer(&self, id: BufferId, offset: ValueId) -> Memory {
         let buffer = &self.kernel.buffers[id.index()];
-        let flags =
-            if buffer.written { MemFlagsData::new().with_notrap() } else { self.constant_memory(offset) };
+        let flags = if buffer.written {
+            MemFlagsData::new().with_notrap()
+        } else {
+            self.constant_memory(offset, buffer.element)
+        };
         Memory { base: self.buffers[id.index()], element: buffer.element, flags }
     }
 
     fn table(&mut self, table: u32, offset: ValueId) -> Memory {
         let base = self.code.ins().symbol_value(I64, self.tables[table as usize]);
         let element = self.kernel.tables[table as usize][0].element();
-        Memory { base, element, flags: self.constant_memory(offset) }
+        Memory { base, element, flags: self.constant_memory(offset, element) }
     }
 
     /// Memory that nothing writes to during the call.
     ///
     /// Cranelift may move a load that `can_move` out of any loop that it does not depend on, past the conditions that
-    /// keep its offset inside the buffer. So only those may that depend on their loop and are sure to run in it.
-    fn constant_memory(&self, offset: ValueId) -> MemFlagsData {
+    /// keep its offset inside the buffer. So only those may that depend on their loop and are sure to run in it. In a loop
+    /// that carries its state loads stay where they are, before the next step is counted, so that the counter keeps its
+    /// register; but for indices, of which only what [`Emitter::widened`] makes of them is used.
+    fn constant_memory(&self, offset: ValueId, element: Element) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap().with_readonly();
         let stays = self.levels[offset.index()] == self.place.depth && !self.place.guarded;
-        if stays { flags.with_can_move() } else { flags }
+        if stays && (!self.place.carries || element == Element::U32) { flags.with_can_move() } else { flags }
     }
 }

@@ -143,6 +143,12 @@ impl Memory {
         }
     }
 
+    /// One u32 as an i64.
+    pub(super) fn load_index(self, code: &mut Code<'_>, offset: Value) -> Value {
+        let (at, by) = self.address(code, offset);
+        code.ins().uload32(self.flags, at, by)
+    }
+
     /// Four elements that follow each other, in lanes.
     fn load_four(self, code: &mut Code<'_>, first: Value) -> Val {
         let ((at, by), flags) = (self.address(code, first), self.flags);

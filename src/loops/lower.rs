@@ -24,6 +24,7 @@
 
 mod hash;
 mod layout;
+mod lists;
 mod reads;
 mod reductions;
 mod selections;
@@ -34,7 +35,7 @@ use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
 use super::passes::jam::{BLOCK, Choice};
 use super::passes::{self, Pass};
 use crate::access::order::loop_order;
-use crate::access::skip::Walk;
+use crate::access::skip::Walks;
 use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
 use crate::graph::resolve_weak::Resolved;
@@ -64,9 +65,9 @@ pub struct Lowered {
     pub windowed: bool,
     /// How many rows are computed together, if it came that far.
     pub jam: Option<Choice>,
-    /// The source whose stored elements it goes along: its buffer holds their values, and three more stand after the
-    /// output, where the elements of every row begin, where they or their runs lie, and where their runs end.
-    pub walk: Option<Walk>,
+    /// What goes along stored elements: four buffers per list stand after the output, where the elements of every row
+    /// begin, where they or their runs lie, where their runs end, and their values.
+    pub walks: Option<Walks>,
     layout: Layout,
 }
 
@@ -77,7 +78,7 @@ impl Lowered {
     }
 
     /// The arguments that compute `region`, which is bounded and not empty, from and into `buffers`: the sources in
-    /// order, then the output. `windows` are the numbers of the window, none if the tensor has no windows.
+    /// order, the output, then the boxes of lists. `windows` are the numbers of the window, none if the tensor has no windows.
     pub fn args(&self, region: &[Interval], windows: &[i64], buffers: &[BufferBox]) -> Vec<i64> {
         self.layout.args(region, windows, buffers)
     }
@@ -93,7 +94,7 @@ pub fn lower_until(
     graph: &Graph,
     tensor: TensorId,
     access: &TensorAccess,
-    walk: Option<&Walk>,
+    walks: Option<&Walks>,
     last: Pass,
 ) -> Option<Lowered> {
     let declared = graph.tensor(tensor);
@@ -117,7 +118,7 @@ pub fn lower_until(
         windows,
         blend,
     };
-    Some(lower_body_until(graph, resolved, access, &target, walk, last))
+    Some(lower_body_until(graph, resolved, access, &target, walks, last))
 }
 
 /// The kernel of a view, which copies a box of it from its base; `body` is what
@@ -166,7 +167,7 @@ fn lower_body_until(
     resolved: &Resolved,
     access: &TensorAccess,
     target: &Target<'_>,
-    walk: Option<&Walk>,
+    walks: Option<&Walks>,
     last: Pass,
 ) -> Lowered {
     let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
@@ -174,8 +175,9 @@ fn lower_body_until(
     let mut buffers: Vec<Buffer> =
         sources.iter().map(|id| Buffer { element: graph.tensor(*id).element, written: false }).collect();
     buffers.push(Buffer { element: stored_as(target), written: true });
-    buffers.extend(walk.into_iter().flat_map(walks::arrays));
-    let layout = Layout::new(graph, &sources, target.rank, target.windows.len());
+    let listed = walks.map_or(&[][..], |walks| &walks.lists);
+    buffers.extend(listed.iter().flat_map(|list| lists::arrays(graph, list)));
+    let layout = Layout::new(graph, &sources, target.rank, target.windows.len(), listed);
     let builder = Builder::new(target.name, layout.names.clone(), buffers);
     let mut lowerer = Lowerer {
         graph,
@@ -189,7 +191,8 @@ fn lower_body_until(
         order: loop_order(access, target.rank.max(1)).dims,
         row: target.rank.max(1),
         arms: 0,
-        walk,
+        walks,
+        apart: HashMap::new(),
     };
     lowerer.kernel(resolved, access, target);
     let Lowerer { builder, layout, order, .. } = lowerer;
@@ -203,7 +206,7 @@ fn lower_body_until(
         order: order.into_iter().filter(|dim| *dim < target.rank).collect(),
         windowed: !target.windows.is_empty(),
         jam: passed.jam,
-        walk: walk.cloned(),
+        walks: walks.cloned(),
         layout,
     }
 }
@@ -238,8 +241,10 @@ struct Lowerer<'g> {
     row: usize,
     /// Depth of the innermost `if` block, 0 if none is open.
     arms: usize,
-    /// The reduction that goes along stored elements.
-    walk: Option<&'g Walk>,
+    /// What goes along stored elements.
+    walks: Option<&'g Walks>,
+    /// Sums of what differs from entry to entry and what does not, which is rather added outside of the loop.
+    apart: HashMap<ValueId, (ValueId, ValueId)>,
 }
 
 /// A body with what is known about it.
@@ -298,7 +303,7 @@ impl Lowerer<'_> {
         for dim in self.order.clone() {
             let (lo, hi) = self.bounds(target.rank, dim);
             // How many elements are stored differs from row to row, and so do the loops along them.
-            let lanes = dim + 1 == self.row && self.walk.is_none();
+            let lanes = dim + 1 == self.row && self.walks.is_none();
             let kind = if lanes { LoopKind::Row } else { LoopKind::Serial };
             let (open, _) = self.builder.open_loop(kind, lo, hi, &[]);
             self.scopes.push(HashMap::new());
@@ -471,9 +476,7 @@ impl Lowerer<'_> {
                 self.builder.entry(number, offset)
             }
             body::Op::Read { tensor, .. } => self.read(source, id, *tensor, bound),
-            body::Op::Reduce { function, vars, body: inner } => {
-                self.reduce(source, *function, vars, *inner, bound)
-            }
+            body::Op::Reduce { .. } => self.reduce(source, id, bound),
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn is_worth_a_block(ready: &Ready<'_>, region: &Region) -> bool {
     let element = ready.call.written().bytes as u128;
     lowered.goes_across()
         && lowered.own.is_none()
-        && lowered.walk.is_none()
+        && lowered.walks.is_none()
         && ready.cover.is_none()
         && !lowered.windowed
         && ready.call.written().size() >= LARGE

@@ -4,10 +4,12 @@
 //! input mask: bool[y: 4096, x: 4096] format dense(run_list(pattern))      bound as 16 MiB, held as some kB
 //! ```
 
-use crate::formats::{Entries, Frozen, fill_bytes, freeze};
+use crate::formats::rows::{Kind, Listing, Part};
+use crate::formats::{Entries, Frozen, Rows, fill_bytes, freeze};
 use crate::graph::Format;
 use crate::graph::digest::Digest;
 use crate::graph::types::Element;
+use crate::index::Interval;
 use crate::io::{Array, scalar_at};
 use std::sync::{Arc, OnceLock};
 
@@ -23,8 +25,13 @@ struct Held {
     /// Thawed when something needs every element.
     dense: OnceLock<Array>,
     measure: OnceLock<Measure>,
+    /// What is stored by row, along every dimension, element by element and by runs.
+    rows: Vec<[OnceLock<Rows<'static>>; 2]>,
     digest: OnceLock<u128>,
 }
+
+/// Rows that are listed once for all even if little is stored in them.
+const MANY_ROWS: u64 = 1 << 16;
 
 /// What conditions on data ask.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,7 +53,8 @@ impl Data {
 
     /// Elements that are frozen already.
     pub fn frozen(frozen: Frozen) -> Data {
-        Data { held: Arc::new(Held { frozen: Some(frozen), ..Held::default() }) }
+        let rows = frozen.shape.iter().map(|_| Default::default()).collect();
+        Data { held: Arc::new(Held { frozen: Some(frozen), rows, ..Held::default() }) }
     }
 
     /// What it is frozen into.
@@ -72,6 +80,27 @@ impl Data {
             },
             None => unreachable!("data that is not frozen is dense"),
         })
+    }
+
+    /// What is stored of all of it, which lies at `region`, by row along a dimension, listed once for all tasks; `None` if
+    /// it is not frozen, or has so many empty rows that each task rather lists its own.
+    pub fn rows<'d>(&'d self, region: &'d [Interval], along: usize, kind: Kind) -> Option<Listing<'d>> {
+        let frozen = self.as_frozen()?;
+        let part = [Part { frozen, region }];
+        if kind == Kind::Entries
+            && along + 1 == region.len()
+            && let Some(rows) = Rows::borrowed(region, part[0])
+        {
+            return Some(Listing::Own(rows));
+        }
+        let others = frozen.shape.iter().enumerate().filter(|(dim, _)| *dim != along);
+        let count = others.fold(1, |count: u64, (_, size)| count.saturating_mul(u64::from(*size)));
+        if count > MANY_ROWS.saturating_add(4 * frozen.stored) {
+            return None;
+        }
+        let list = || Rows::gather(region, along, kind, &part).into_owned();
+        let rows = self.held.rows[along][kind as usize].get_or_init(list);
+        rows.is_of(region, along).then_some(Listing::Shared(rows))
     }
 
     /// Bytes that a task may need to list what is stored by row, at the most.
@@ -109,6 +138,9 @@ pub fn frozen(array: &Array, format: &Format) -> Option<Frozen> {
 }
 
 impl Measure {
+    /// Of no elements.
+    pub const NOTHING: Measure = Measure { finite: true, least: f64::INFINITY };
+
     /// Of both.
     pub fn and(self, other: Measure) -> Measure {
         Measure { finite: self.finite && other.finite, least: self.least.min(other.least) }

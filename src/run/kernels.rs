@@ -1,6 +1,6 @@
 //! The machine code of stages, compiled when it is first needed and kept.
 
-use crate::access::skip::{Skip, Walk, skip};
+use crate::access::skip::{Skip, Walks, skip};
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::{BoundVar, NodeId, Op, Table, TensorId};
 use crate::graph::resolve_weak::Resolved;
@@ -233,14 +233,14 @@ impl Kernels {
 
     fn compile(&self, stages: &Stages, id: TensorId) -> Result<Kernel> {
         let skip = skipping(stages, id);
-        let walk = skip.as_ref().and_then(Skip::walk);
-        let walking = walk.map(|walk| self.compile_one(stages, id, Some(walk))).transpose()?;
+        let walks = skip.as_ref().and_then(Skip::walks);
+        let walking = walks.map(|walks| self.compile_one(stages, id, Some(walks))).transpose()?;
         let dense = self.compile_one(stages, id, None)?;
         Ok(Kernel { walking: walking.map(Box::new), skip, ..dense })
     }
 
-    fn compile_one(&self, stages: &Stages, id: TensorId, walk: Option<&Walk>) -> Result<Kernel> {
-        let lowered = lower_until(&stages.graph, id, &stages.accesses[id.index()], walk, Pass::Sweep);
+    fn compile_one(&self, stages: &Stages, id: TensorId, walks: Option<&Walks>) -> Result<Kernel> {
+        let lowered = lower_until(&stages.graph, id, &stages.accesses[id.index()], walks, Pass::Sweep);
         let lowered = lowered.expect("only stages with a body are compiled");
         let options = JitOptions { vectors: self.vectors, ..JitOptions::default() };
         let compile = || jit::compile(std::slice::from_ref(&lowered.kernel), &options);

@@ -79,6 +79,12 @@ impl Buffer {
         self.words.as_ptr().align_offset(LINE).min(self.words.len())
     }
 
+    /// All of it, to read.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: words are bytes, all of them initialised, and borrowed as long as the slice is.
+        unsafe { std::slice::from_raw_parts(self.used().as_ptr().cast(), self.len()) }
+    }
+
     /// All of it as bytes.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         let (skipped, len) = (self.skipped(), self.len());
@@ -239,29 +245,25 @@ pub struct Call<'m> {
 }
 
 impl<'m> Call<'m> {
-    /// For the sources in order, then what the kernel writes; `numbers` says how many dimensions have windows.
-    ///
-    /// A source that the kernel walks has the values of `rows` as its memory, and the place of its first row as its box.
+    /// For the sources in order, then what the kernel writes, and the lists that it goes along; `numbers` says how many
+    /// dimensions have windows.
     pub fn new(
         module: &'m Module,
         lowered: &Lowered,
         numbers: usize,
         places: &[Place<'m>],
-        rows: Option<&'m Rows<'_>>,
+        lists: &[&'m Rows<'_>],
     ) -> Self {
-        let walked = lowered.walk.as_ref().map(|walk| walk.tensor);
-        let sources = places.iter().zip(lowered.sources.iter().map(Some).chain([None]));
-        sources.filter(|(_, id)| id.is_none() || id.copied() != walked).for_each(|(place, _)| place.check());
-        assert_eq!(rows.is_some(), walked.is_some(), "a walk has rows to go along");
+        places.iter().for_each(Place::check);
+        let known = lowered.walks.as_ref().map_or(0, |walks| walks.lists.len());
+        assert_eq!(lists.len(), known, "a walk has lists to go along");
         let written = places.last().expect("a kernel writes").clone();
-        let boxes: Vec<BufferBox> = places.iter().map(|place| place.layout.clone()).collect();
+        let boxes = places.iter().map(|place| place.layout.clone());
+        let boxes: Vec<BufferBox> = boxes.chain(lists.iter().map(|rows| numbered(rows))).collect();
         let anywhere = vec![Interval::trusted(0, 0); written.layout.dims.len()];
         let args = lowered.args(&anywhere, &vec![0; numbers], &boxes);
-        let arrays =
-            rows.map(|rows| [&rows.ptr, &rows.lo, &rows.hi].map(|array| array.as_ptr().cast_mut().cast()));
-        let count = lowered.kernel.buffers.len() - places.len();
-        let arrays = arrays.into_iter().flatten().take(count);
-        let pointers = places.iter().map(|place| place.memory.start).chain(arrays).collect();
+        let pointers = places.iter().map(|place| place.memory.start);
+        let pointers = pointers.chain(lists.iter().flat_map(|rows| arrays(rows))).collect();
         let is_past = if stores_apart() {
             written.size() >= LARGE
         } else {
@@ -274,7 +276,7 @@ impl<'m> Call<'m> {
     /// The same kernel, which walks along nothing, and sources, writing elsewhere.
     pub fn into_place(&self, lowered: &Lowered, sources: &[Place<'m>], to: Place<'m>) -> Call<'m> {
         let places: Vec<Place<'m>> = sources.iter().cloned().chain([to]).collect();
-        Call::new(self.module, lowered, self.numbers, &places, None)
+        Call::new(self.module, lowered, self.numbers, &places, &[])
     }
 
     /// Writes to where it is read from again, not past the cache.
@@ -303,8 +305,14 @@ impl<'m> Call<'m> {
     }
 }
 
-/// Where the rows of a source lie that a kernel walks: their values, and a box whose pitches count rows.
-pub fn walked<'m>(rows: &'m Rows<'_>, bytes: usize) -> Place<'m> {
+/// The arrays of a list, in the order of a kernel's buffers.
+fn arrays(rows: &Rows<'_>) -> [*mut u8; 4] {
+    let [ptr, lo, hi] = [&rows.ptr, &rows.lo, &rows.hi].map(|array| array.as_ptr().cast_mut().cast());
+    [ptr, lo, hi, rows.values.as_ptr().cast_mut()]
+}
+
+/// The box of a list, whose pitches count rows.
+fn numbered(rows: &Rows<'_>) -> BufferBox {
     let mut dims: Vec<BufferDim> = Vec::with_capacity(rows.region.len());
     let mut pitch = 1;
     for (at, range) in rows.region.iter().rev().enumerate() {
@@ -312,7 +320,7 @@ pub fn walked<'m>(rows: &'m Rows<'_>, bytes: usize) -> Place<'m> {
         pitch *= if at == 0 { 1 } else { range.len().unwrap_or(1) };
     }
     dims.reverse();
-    Place { memory: Memory::of(&rows.values), layout: BufferBox { dims }, bytes }
+    BufferBox { dims }
 }
 
 /// Writes a box of frozen elements that lie at `held`.

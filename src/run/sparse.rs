@@ -4,70 +4,134 @@
 //! total = sum(i, j) if mask[i, j] then photo[i, j] else 0      mask: runs by row, from its tiles or as it was bound
 //! ```
 //!
-//! A source is walked if all that reads it in the group walks it, and what that takes of the data is true; otherwise
-//! its rows are expanded, and everything is looked at.
+//! A stage goes along lists if what that takes of the data is true, and there are lists: its sources are inputs in
+//! formats, or come from frozen tiles. Otherwise their rows are expanded, and everything is looked at.
 
 use super::data::Measure;
 use super::memory::Buffer;
 use super::work::{Content, Tile, Work};
 use crate::access::footprint::Region;
-use crate::access::skip::{Cover, Factor, Needs, Skip, Walk};
-use crate::formats::rows::{Kind, Part};
+use crate::access::skip::{Cover, Factor, List, Needs, Skip, Walks};
+use crate::formats::rows::{Kind, Listing, Part};
 use crate::formats::{Entries, Frozen, Rows, fill_bytes, freeze};
 use crate::graph::body::TensorId;
+use crate::graph::types::Element;
 use crate::index::Interval;
 use crate::plan::bands::Task;
 use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role};
 use crate::plan::peak::freezing_bytes;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
-/// The rows of a member, and whether readers go along them and need nothing else.
+/// What a task knows of its sources in formats.
+#[derive(Default)]
 pub(super) struct Listed<'t> {
-    pub(super) rows: Rows<'t>,
-    pub(super) walked: bool,
+    /// What is stored of them.
+    lists: BTreeMap<List, Listing<'t>>,
+    /// Stages that leave out what is not stored.
+    skipping: BTreeSet<TensorId>,
+    /// Sources of which no stage needs more than lists.
+    only: BTreeSet<TensorId>,
+}
+
+impl<'t> Listed<'t> {
+    /// The lists that a stage goes along, if it does, in order.
+    pub(super) fn walked(&self, stage: TensorId, walks: &Walks) -> Option<Vec<&Rows<'t>>> {
+        let rows = || walks.lists.iter().map(|list| self.lists.get(list).map(|rows| &**rows)).collect();
+        self.skipping.contains(&stage).then(rows).flatten()
+    }
+
+    /// The stored elements that a stage is computed around, if it is, in the order of its reads.
+    pub(super) fn covered(&self, stage: TensorId, cover: &Cover) -> Option<Vec<&Rows<'t>>> {
+        let reads = cover.reads.iter();
+        let rows = || {
+            reads.map(|(tensor, moved)| self.lists.get(&around(*tensor, moved)).map(|rows| &**rows)).collect()
+        };
+        self.skipping.contains(&stage).then(rows).flatten()
+    }
+
+    /// Whether the elements of a source are needed one by one.
+    pub(super) fn is_dense(&self, source: TensorId) -> bool {
+        !self.only.contains(&source)
+    }
+}
+
+/// What a cover goes by: runs along the last dimension, whatever the format.
+fn around(tensor: TensorId, moved: &[Interval]) -> List {
+    List { tensor, dim: moved.len() - 1, runs: true }
 }
 
 /// Tiles that a task reads, by the group that made them.
 pub(super) type Tiles = BTreeMap<usize, Vec<Arc<Tile>>>;
 
+/// A task whose sources are looked at.
+#[derive(Clone, Copy)]
+struct Sight<'t> {
+    group: &'t Group,
+    task: &'t Task,
+    tiles: &'t Tiles,
+}
+
+impl Sight<'_> {
+    fn member(&self, tensor: TensorId) -> Option<usize> {
+        self.group.members.iter().position(|member| member.tensor == tensor)
+    }
+}
+
 impl<'r> Work<'r> {
-    /// The rows of every member that is not just read.
-    pub(super) fn listed<'t>(&self, group: &Group, task: &Task, tiles: &'t Tiles) -> Vec<Option<Listed<'t>>>
+    /// The lists of every source in a format, for the stages that go along them.
+    pub(super) fn listed<'t>(&self, group: &'t Group, task: &'t Task, tiles: &'t Tiles) -> Listed<'t>
     where
         'r: 't,
     {
-        (0..group.members.len()).map(|at| self.listed_member(group, task, tiles, at)).collect()
+        let (sight, mut listed) = (Sight { group, task, tiles }, Listed::default());
+        let computed = group.members.iter().filter(|member| member.role == Role::Compute);
+        for stage in computed.map(|member| member.tensor).chain([group.target]) {
+            let Some(skip) = self.kernels.get(&stage).and_then(|kernel| kernel.skip.as_ref()) else {
+                continue;
+            };
+            let wanted = match skip {
+                Skip::Walk(walks) if self.may_walk(sight, walks) => walks.lists.clone(),
+                Skip::Cover(cover) if self.may_cover(sight, cover) => {
+                    cover.reads.iter().map(|(tensor, moved)| around(*tensor, moved)).collect()
+                }
+                Skip::Walk(_) | Skip::Cover(_) | Skip::Dense(_) => continue,
+            };
+            let lists = wanted.iter().map(|list| Some((*list, self.list(sight, *list)?)));
+            if let Some(lists) = lists.collect::<Option<Vec<_>>>() {
+                listed.lists.extend(lists);
+                listed.skipping.insert(stage);
+            }
+        }
+        let sources = group.members.iter().enumerate().map(|(at, member)| (at, member.tensor));
+        let walked = |stage: TensorId, source: TensorId| {
+            let walks = self.kernels.get(&stage).and_then(|kernel| kernel.skip.as_ref()?.walks());
+            listed.skipping.contains(&stage) && walks.is_some_and(|walks| !walks.is_dense(source))
+        };
+        let only = sources.filter(|(_, source)| self.division.stages.tensor(*source).format.is_some());
+        let only = only.filter(|(at, source)| self.readers(group, *at).all(|stage| walked(stage, *source)));
+        listed.only = only.map(|(_, source)| source).collect();
+        listed
     }
 
-    fn listed_member<'t>(&self, group: &Group, task: &Task, tiles: &'t Tiles, at: usize) -> Option<Listed<'t>>
+    /// What is stored of a source, by row.
+    fn list<'t>(&self, sight: Sight<'t>, list: List) -> Option<Listing<'t>>
     where
         'r: 't,
     {
-        let slot = task.slots[at].as_ref()?;
-        let tensor = group.members[at].tensor;
-        let declared = self.division.stages.tensor(tensor);
-        declared.format.as_ref()?;
-        let parts = self.parts(group, tiles, at)?;
-        let walk = self.walk(group, at, &parts);
-        let covers = || self.readers(group, at).any(|reader| self.covering(reader, tensor).is_some());
-        let mut region = slot.region.clone();
-        let kind = match walk {
-            Some(walk) => {
-                // Beyond what is needed nothing is read, whatever the variable says.
-                let last = region.last_mut()?;
-                *last = last.intersect(walk.range);
-                if last.is_empty() {
-                    return None;
-                }
-                if walk.runs { Kind::Runs } else { Kind::Entries }
-            }
-            None if covers() => Kind::Runs,
-            None => return None,
-        };
-        let rows = Rows::gather(&region, kind, &parts);
-        Some(Listed { rows, walked: walk.is_some() })
+        let at = sight.member(list.tensor)?;
+        let slot = sight.task.slots[at].as_ref()?;
+        let parts = self.parts(sight, at)?;
+        let kind = if list.runs { Kind::Runs } else { Kind::Entries };
+        let world: &'r super::job::World = self.world;
+        let data = world.inputs.get(&list.tensor).and_then(|data| data.whole());
+        if let (Some(data), [part]) = (data, &parts[..])
+            && let Some(rows) = data.rows(part.region, list.dim, kind)
+        {
+            return Some(rows);
+        }
+        Some(Listing::Own(Rows::gather(&slot.region, list.dim, kind, &parts)))
     }
 
     /// The stages of a group that read a member.
@@ -77,18 +141,18 @@ impl<'r> Work<'r> {
     }
 
     /// The boxes in formats that a member is made of; `None` if one of them is dense.
-    fn parts<'t>(&self, group: &Group, tiles: &'t Tiles, at: usize) -> Option<Vec<Part<'t>>>
+    fn parts<'t>(&self, sight: Sight<'t>, at: usize) -> Option<Vec<Part<'t>>>
     where
         'r: 't,
     {
-        let member = &group.members[at];
+        let member = &sight.group.members[at];
         match member.role {
             Role::Gather(other) => {
                 let frozen = |tile: &'t Arc<Tile>| match &tile.content {
                     Content::Frozen(frozen) => Some(Part { frozen, region: &tile.region }),
                     Content::Dense(_) => None,
                 };
-                tiles.get(&other)?.iter().map(frozen).collect()
+                sight.tiles.get(&other)?.iter().map(frozen).collect()
             }
             Role::Resident => {
                 let world: &'r super::job::World = self.world;
@@ -100,34 +164,18 @@ impl<'r> Work<'r> {
         }
     }
 
-    /// How all readers of a member go along it, if they do, and alike.
-    fn walk(&self, group: &Group, at: usize, parts: &[Part<'_>]) -> Option<&'r Walk> {
-        let tensor = group.members[at].tensor;
-        let mut found: Option<&'r Walk> = None;
-        for reader in self.readers(group, at) {
-            let walk = self.kernels.get(&reader)?.skip.as_ref().and_then(Skip::walk)?;
-            let alike = found.is_none_or(|known| (known.range, known.runs) == (walk.range, walk.runs));
-            if walk.tensor != tensor || !alike || !self.is_true(&walk.needs, tensor, parts) {
-                return None;
-            }
-            found = Some(walk);
-        }
-        found
+    fn may_walk(&self, sight: Sight<'_>, walks: &Walks) -> bool {
+        let mut needs = walks.walks.iter().flat_map(|walk| &walk.needs);
+        needs.all(|needs| self.is_true(sight, needs))
+    }
+
+    fn may_cover(&self, sight: Sight<'_>, cover: &Cover) -> bool {
+        cover.finite.iter().all(|tensor| self.measure(sight, *tensor, false).is_some_and(|all| all.finite))
     }
 
     /// Whether the data is as a walk needs it.
-    fn is_true(&self, needs: &Needs, walked: TensorId, parts: &[Part<'_>]) -> bool {
-        let measure = |tensor: TensorId| {
-            if tensor != walked {
-                return self.world.inputs.get(&tensor)?.measure();
-            }
-            let nothing = Measure { finite: true, least: f64::INFINITY };
-            let each = parts.iter().map(|part| Measure::of(part.frozen.element, &part.frozen.values));
-            match self.world.inputs.get(&tensor) {
-                Some(data) => data.stored(),
-                None => Some(each.fold(nothing, Measure::and)),
-            }
-        };
+    fn is_true(&self, sight: Sight<'_>, needs: &Needs) -> bool {
+        let measure = |tensor: TensorId| self.measure(sight, tensor, needs.stored == Some(tensor));
         let finite = |tensor: &TensorId| measure(*tensor).is_some_and(|measure| measure.finite);
         let least = |factors: &Vec<Factor>| {
             factors.iter().try_fold(f64::INFINITY, |least, factor| match factor {
@@ -143,12 +191,17 @@ impl<'r> Work<'r> {
         needs.finite.iter().all(finite) && seen
     }
 
-    /// What a stage covers, if a source takes part in it.
-    fn covering(&self, reader: TensorId, source: TensorId) -> Option<&'r Cover> {
-        match self.kernels.get(&reader)?.skip.as_ref()? {
-            Skip::Cover(cover) if cover.reads.iter().any(|(tensor, _)| *tensor == source) => Some(cover),
-            Skip::Cover(_) | Skip::Walk(_) | Skip::Dense(_) => None,
+    /// What the elements of a source are like, or those that are stored; unknown of what this task itself computes.
+    fn measure(&self, sight: Sight<'_>, tensor: TensorId, stored: bool) -> Option<Measure> {
+        if let Some(data) = self.world.inputs.get(&tensor) {
+            return if stored { data.stored() } else { data.measure() };
         }
+        let Role::Gather(other) = sight.group.members[sight.member(tensor)?].role else { return None };
+        let declared = self.division.stages.tensor(tensor);
+        let fill = declared.format.as_ref().filter(|_| !stored);
+        let fill = fill.map(|format| Measure::of(declared.element, &fill_bytes(format, declared.element)));
+        let tiles = sight.tiles.get(&other)?.iter().map(|tile| tile.measure(declared.element));
+        Some(tiles.chain(fill).fold(Measure::NOTHING, Measure::and))
     }
 }
 
@@ -156,7 +209,7 @@ impl Work<'_> {
     /// A tile whose elements are all there, frozen if it has a format.
     pub(super) fn complete(&self, group: &Group, region: Region, mut buffer: Buffer) -> Tile {
         let tensor = self.division.stages.tensor(group.target);
-        let Some(format) = &tensor.format else { return Tile { region, content: Content::Dense(buffer) } };
+        let Some(format) = &tensor.format else { return Tile::new(region, Content::Dense(buffer)) };
         let bytes = volume(&region) as usize * tensor.element.bytes() as usize;
         let beside = freezing_bytes(self.division, group, &region);
         let held = self.ledger.holding(beside);
@@ -170,13 +223,28 @@ impl Work<'_> {
         drop(held);
         self.ledger.stored(group.target, bytes as u64, frozen.as_ref().map_or(bytes as u64, Frozen::bytes));
         match frozen {
-            Some(frozen) => Tile { region, content: Content::Frozen(frozen) },
-            None => Tile { region, content: Content::Dense(buffer) },
+            Some(frozen) => Tile::new(region, Content::Frozen(frozen)),
+            None => Tile::new(region, Content::Dense(buffer)),
         }
     }
 }
 
 impl Tile {
+    pub(super) fn new(region: Region, content: Content) -> Tile {
+        Tile { region, content, measure: OnceLock::new() }
+    }
+
+    /// What its elements are like; of frozen ones, those that are stored.
+    fn measure(&self, element: Element) -> Measure {
+        *self.measure.get_or_init(|| match &self.content {
+            Content::Frozen(frozen) => Measure::of(element, &frozen.values),
+            Content::Dense(buffer) => {
+                let bytes = volume(&self.region) as usize * element.bytes() as usize;
+                Measure::of(element, &buffer.bytes()[..bytes])
+            }
+        })
+    }
+
     /// Bytes of what it is frozen into.
     pub(super) fn frozen_bytes(&self) -> Option<u64> {
         match &self.content {

@@ -64,18 +64,11 @@ impl<'r> Work<'r> {
         out: &Place<'m>,
     ) -> Ready<'m> {
         let plain = &*self.kernels[&id];
-        let rows = |source: TensorId| {
-            let at = *group.places.get(&source)?;
-            held.listed.get(at)?.as_ref()
-        };
-        let walk = plain.skip.as_ref().and_then(Skip::walk);
-        let walked = walk.and_then(|walk| rows(walk.tensor)).filter(|listed| listed.walked);
+        let walks = plain.skip.as_ref().and_then(Skip::walks);
+        let walked = walks.and_then(|walks| held.listed.walked(id, walks));
         let kernel = plain.walking.as_deref().filter(|_| walked.is_some()).unwrap_or(plain);
         let cover = match &plain.skip {
-            Some(Skip::Cover(cover)) => {
-                let rows = cover.reads.iter().map(|(source, _)| rows(*source).map(|listed| &listed.rows));
-                rows.collect::<Option<Vec<_>>>().map(|rows| (cover, rows))
-            }
+            Some(Skip::Cover(cover)) => held.listed.covered(id, cover).map(|rows| (cover, rows)),
             Some(Skip::Walk(_) | Skip::Dense(_)) | None => None,
         };
         let sources = kernel.lowered.sources.iter().map(|source| self.source(group, id, *source, held));
@@ -84,8 +77,8 @@ impl<'r> Work<'r> {
             TensorKind::Windowed(windowed) => windowed.windows.dims.len(),
             TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => 0,
         };
-        let rows = walked.map(|listed| &listed.rows);
-        let call = Call::new(&kernel.module, &kernel.lowered, numbers, &places, rows);
+        let lists = walked.unwrap_or_default();
+        let call = Call::new(&kernel.module, &kernel.lowered, numbers, &places, &lists);
         places.pop();
         Ready { id, kernel, call, sources: places, cover }
     }

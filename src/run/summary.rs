@@ -71,7 +71,7 @@ fn elements(division: &Division) -> u64 {
 
 /// Bytes of inputs, which are in memory before the run.
 ///
-/// Those in formats are listed by row by each of `threads` workers.
+/// Those in formats are listed by row, once for all along each dimension, or by each of `threads` workers.
 pub fn inputs(division: &Division, world: &World, threads: usize) -> u64 {
     let bytes = resident(world, division).map(|id| {
         let tensor = division.stages.tensor(id);
@@ -80,7 +80,7 @@ pub fn inputs(division: &Division, world: &World, threads: usize) -> u64 {
         let Some(data) = world.inputs.get(&id).and_then(InputData::whole) else { return dense };
         let Some(frozen) = data.as_frozen() else { return dense };
         let thawed = if all_walk(division, id) { 0 } else { dense };
-        let listed = data.listing().saturating_mul(threads as u64);
+        let listed = data.listing().saturating_mul(threads.max(tensor.domain.rank() + 1) as u64);
         frozen.bytes().saturating_add(thawed).saturating_add(listed)
     });
     bytes.fold(0, u64::saturating_add)
@@ -92,7 +92,7 @@ fn all_walk(division: &Division, input: TensorId) -> bool {
     let reads = |id: &&TensorId| stages.needs[id.index()].sources.iter().any(|need| need.source == input);
     division.boxes.keys().filter(reads).all(|reader| {
         let skip = skipping(stages, *reader);
-        skip.as_ref().and_then(Skip::walk).is_some_and(|walk| walk.tensor == input)
+        skip.as_ref().and_then(Skip::walks).is_some_and(|walks| !walks.is_dense(input))
     })
 }
 

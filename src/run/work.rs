@@ -1,10 +1,11 @@
 //! One task, done: members brought up to date band by band, then the target.
 
+use super::data::Measure;
 use super::inputs::{InputData, Loaded};
 use super::job::{Control, HostCall, World, call_host};
 use super::kernels::Kernel;
 use super::ledger::Ledger;
-use super::memory::{Buffer, Memory, Place, copy, expand, meet, walked as place_of_rows};
+use super::memory::{Buffer, Memory, Place, copy, expand, meet};
 use super::meter::Meter;
 use super::spare::{Scratch, Spare};
 use super::sparse::Listed;
@@ -26,7 +27,7 @@ use crate::plan::readers::Division;
 use crate::plan::reuse::buffers;
 use crate::seeded::{self, Bug};
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What every task of a run sees.
 pub struct Work<'r> {
@@ -66,6 +67,8 @@ pub struct Tile {
     pub region: Region,
     /// The elements.
     pub content: Content,
+    /// What they are like, once someone has asked.
+    pub(super) measure: OnceLock<Measure>,
 }
 
 /// How the elements of a tile lie in memory.
@@ -101,10 +104,10 @@ pub(super) struct Desk<'d> {
 /// Where the members of a task lie.
 pub(super) struct Held<'m> {
     pub(super) places: Vec<Option<Place<'m>>>,
-    /// Members that lie in one tile, or that are walked, and are read where they are.
+    /// Members that lie in one tile and are read where they are.
     in_tile: Vec<bool>,
     /// What is stored of members in formats.
-    pub(super) listed: &'m [Option<Listed<'m>>],
+    pub(super) listed: &'m Listed<'m>,
     /// The steps of a recurrence.
     pub(super) own: Option<Place<'m>>,
     /// For sources of which nothing is needed.
@@ -172,7 +175,7 @@ impl<'r> Work<'r> {
         let nothing = Buffer::new(16)?;
         // Steps and host functions read formats as if they were dense.
         let walks = task.steps.is_none() && !self.division.stages.hosts.contains_key(&group.target);
-        let listed = if walks { self.listed(group, task, tiles) } else { Vec::new() };
+        let listed = if walks { self.listed(group, task, tiles) } else { Listed::default() };
         let held = self.held(group, task, tiles, &listed, scratch, nothing.memory())?;
         job(&Desk { group, task, tiles, held: &held })
     }
@@ -197,7 +200,7 @@ impl<'r> Work<'r> {
         group: &Group,
         task: &Task,
         tiles: &'m Sources,
-        listed: &'m [Option<Listed<'m>>],
+        listed: &'m Listed<'m>,
         scratch: &'m mut Scratch,
         nothing: Memory<'m>,
     ) -> Result<Held<'m>>
@@ -210,8 +213,8 @@ impl<'r> Work<'r> {
             (Role::Gather(other), Some(slot)) => whole(tiles.get(&other), &slot.region),
             _ => None,
         };
-        let walked = |at: usize| listed.get(at).and_then(Option::as_ref).filter(|listed| listed.walked);
-        let put = |at: usize| tile(at).is_none() && walked(at).is_none();
+        let dense = |at: usize| listed.is_dense(group.members[at].tensor);
+        let put = |at: usize| tile(at).is_none() && dense(at);
         let buffers = buffers(stages, group, task);
         scratch.buffers.resize_with(buffers.count() + 1, Buffer::default);
         let steps = buffers.count();
@@ -229,14 +232,13 @@ impl<'r> Work<'r> {
         };
         let own = task.steps.as_ref().map(|(_, slot)| place(slot, steps, group.target));
         let places = group.members.iter().enumerate().map(|(at, member)| {
-            let slot = task.slots[at].as_ref()?;
-            Some(match (tile(at), walked(at), buffers.of[at]) {
-                (_, Some(listed), _) => place_of_rows(&listed.rows, bytes(member.tensor)),
-                (Some((tile, buffer)), None, _) => {
+            let slot = task.slots[at].as_ref().filter(|_| dense(at))?;
+            Some(match (tile(at), buffers.of[at]) {
+                (Some((tile, buffer)), _) => {
                     Place::dense(buffer.memory(), &tile.region, bytes(member.tensor))
                 }
-                (None, None, Some(buffer)) => place(slot, buffer, member.tensor),
-                (None, None, None) => self.resident(member.tensor),
+                (None, Some(buffer)) => place(slot, buffer, member.tensor),
+                (None, None) => self.resident(member.tensor),
             })
         });
         let places = places.collect();

@@ -217,10 +217,10 @@ impl Scatter {
             "ranks begin in order"
         );
         self.live.end = rank + 1;
-        let number = self.tiling.tile_at(rank);
-        if self.tiling.elements_of(&number) < self.tiling.tile_elements() {
+        let number = self.rows.tile_at(rank);
+        if self.rows.elements_of(&number) < self.rows.tile_elements() {
             let slot = (rank % self.ring.len() as u64) as usize;
-            self.ring[slot].fill(0);
+            clear_beyond(&self.rows, &number, self.element, &mut self.ring[slot]);
         }
     }
 
@@ -261,6 +261,23 @@ impl Scatter {
             let there = self.cursor.saturating_sub(start).min(sizes[last]) as usize;
             bytes[there * self.element..].fill(0);
         }
+    }
+}
+
+/// Zeros where a tile reaches beyond the array: what a tile that was there before has left.
+fn clear_beyond(rows: &Tiling, number: &[u64], element: usize, data: &mut [u8]) {
+    let (sizes, last) = (rows.tile(), number.len() - 1);
+    let extents = (0..=last).map(|axis| rows.range(axis, number[axis]));
+    let extents: Vec<u64> = extents.map(|range| range.end - range.start).collect();
+    let inside = extents[last] as usize * element;
+    for (at, row) in data.chunks_exact_mut(sizes[last] as usize * element).enumerate() {
+        let mut at = at as u64;
+        let beyond = (0..last).rev().any(|axis| {
+            let coord = at % sizes[axis];
+            at /= sizes[axis];
+            coord >= extents[axis]
+        });
+        row[if beyond { 0 } else { inside }..].fill(0);
     }
 }
 

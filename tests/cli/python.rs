@@ -1,5 +1,12 @@
-//! What we write, read by zarr-python and TensorStore, and what they write now, read by us; skipped aloud where there is no
-//! Python with them. `ITP_PYTHON` names the interpreter.
+//! What we write, read by zarr-python, TensorStore and zarrita, and what the first two write now, read by us; skipped aloud
+//! where they are not.
+//!
+//! ```text
+//! python3 -m venv v && v/bin/pip install numpy zarr tensorstore && npm install --prefix js zarrita
+//! ITP_PYTHON=$PWD/v/bin/python ITP_ZARRITA=$PWD/js cargo test --test cli python -- --nocapture
+//! ```
+//!
+//! `ITP_PYTHON` names the interpreter, `ITP_ZARRITA` the folder in which `node_modules` holds zarrita.
 
 use crate::folder::Folder;
 use std::process::Command;
@@ -13,6 +20,23 @@ fn python(packages: &str) -> Option<String> {
     #[expect(clippy::print_stderr, reason = "a test that was not made has to say so")]
     {
         eprintln!("SKIPPED: {name} has not all of {packages}; set ITP_PYTHON to an interpreter that has");
+    }
+    None
+}
+
+/// The folder of zarrita, for node.
+fn zarrita() -> Option<String> {
+    let folder = std::env::var("ITP_ZARRITA").unwrap_or_else(|_| ".".to_owned());
+    let import = ["--input-type=module", "-e", "import 'zarrita'; import '@zarrita/storage'"];
+    let found = Command::new("node").args(import).current_dir(&folder).output();
+    if found.is_ok_and(|output| output.status.success()) {
+        return Some(folder);
+    }
+    #[expect(clippy::print_stderr, reason = "a test that was not made has to say so")]
+    {
+        eprintln!(
+            "SKIPPED: node does not find zarrita from {folder}; set ITP_ZARRITA to a folder where it does"
+        );
     }
     None
 }
@@ -59,6 +83,26 @@ for name in expect:
     check(name, store.read().result())
 ";
 
+const BY_ZARRITA: &str = r#"
+import assert from "node:assert/strict";
+import * as zarr from "zarrita";
+import { FileSystemStore } from "@zarrita/storage";
+const range = (from, to) => Array.from({ length: to - from }, (_, at) => from + at);
+const a = range(-5, 6).flatMap((y) => range(-3, 4).map((x) => 10 * y + x / 4));
+const b = range(0, 3).flatMap((t) => range(0, 5).flatMap((y) => range(0, 7).map((x) => 100 * t + 10 * y + x)));
+const cam = range(0, 5 * 35);
+const expect = { a: ["float32", a], gzip: ["uint16", b], plain: ["uint16", b], scalar: ["float32", 10.5],
+  cam: ["uint16", cam], shard: ["uint16", cam], "levels.zarr/0": ["uint16", cam] };
+for (const [name, [dtype, values]] of Object.entries(expect)) {
+  const path = name.includes("/") ? name : name + ".zarr";
+  const store = new FileSystemStore(`${process.argv.at(-1)}/${path}`);
+  const array = await zarr.open.v3(zarr.root(store), { kind: "array" });
+  const read = await zarr.get(array);
+  assert.equal(array.dtype, dtype, name);
+  assert.deepEqual(read.data === undefined ? read : [...read.data], values, name);
+}
+"#;
+
 fn written() -> Folder {
     let folder = Folder::with("write.itp", WRITE);
     folder.itp(&["run", "write.itp", "-q"]).ends(0).silent();
@@ -93,11 +137,37 @@ fn tensorstore_reads_what_is_written() {
 }
 
 #[test]
+fn zarrita_reads_what_is_written() {
+    let Some(zarrita) = zarrita() else { return };
+    let folder = written();
+    let args = ["--input-type=module", "-e", BY_ZARRITA];
+    let ran = Command::new("node").args(args).arg(folder.path(".")).current_dir(zarrita).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+#[test]
 fn what_zarr_python_writes_by_itself_is_read() {
     let Some(python) = python("zarr, numpy") else { return };
-    let folder = Folder::new();
     let script = "import zarr, numpy as np\nzarr.create_array('in.zarr', data=np.arange(12, dtype='i4').reshape(3, 4))";
-    runs(&folder, &python, script);
+    is_read_after(&python, script);
+}
+
+#[test]
+fn what_tensorstore_writes_by_itself_is_read() {
+    let Some(python) = python("tensorstore, numpy") else { return };
+    let script = "
+import numpy as np, tensorstore as ts
+spec = {'driver': 'zarr3', 'kvstore': {'driver': 'file', 'path': 'in.zarr'}}
+store = ts.open(spec, create=True, dtype=ts.int32, shape=[3, 4], chunk_layout=ts.ChunkLayout(chunk_shape=[2, 3])).result()
+store.write(np.arange(12, dtype='i4').reshape(3, 4)).result()
+";
+    is_read_after(&python, script);
+}
+
+/// An array of 3 by 4 numbers, counted from 0, that a script of Python writes is an input.
+fn is_read_after(python: &str, script: &str) {
+    let folder = Folder::new();
+    runs(&folder, python, script);
     folder.write(
         "read.itp",
         "input a: i32[y: 3, x: 4] from \"in.zarr\"\ntensor b: i32[y: 3, x: 4] = a[y, x] + 1\n",

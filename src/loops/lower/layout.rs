@@ -4,7 +4,10 @@
 //! lo0 hi0 lo1 hi1 | w0 w1 | a.0 a.0.end a.0.mask a.0.pitch a.1 a.1.end | out.0 …
 //! box             | window| buffer a, dimension 0            dimension 1 | output
 //! ```
+//!
+//! Boxes of lists of stored elements follow the output, the dimension that they go along being the last.
 
+use crate::access::skip::List;
 use crate::graph::Graph;
 use crate::graph::body::TensorId;
 use crate::index::Interval;
@@ -70,7 +73,13 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn new(graph: &Graph, sources: &[TensorId], rank: usize, windows: usize) -> Self {
+    pub(super) fn new(
+        graph: &Graph,
+        sources: &[TensorId],
+        rank: usize,
+        windows: usize,
+        lists: &[List],
+    ) -> Self {
         let mut names: Vec<String> =
             (0..rank).flat_map(|dim| [format!("lo{dim}"), format!("hi{dim}")]).collect();
         let first = names.len();
@@ -80,6 +89,12 @@ impl Layout {
             layout.buffer(&graph.tensor(*source).name, graph.tensor(*source).domain.rank());
         }
         layout.buffer("out", rank);
+        for List { tensor, dim, .. } in lists {
+            layout.buffer(
+                &format!("{}.along{dim}", graph.tensor(*tensor).name),
+                graph.tensor(*tensor).domain.rank(),
+            );
+        }
         layout
     }
 

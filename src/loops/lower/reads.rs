@@ -22,6 +22,9 @@ impl Lowerer<'_> {
         let access = source.access.expect("only a tensor's own body reads");
         let at = access.reads.binary_search_by_key(&id, |read| read.read);
         let read = &access.reads[at.expect("every read has an access")];
+        if let Some(list) = self.walks.and_then(|walks| walks.looked_up(id)) {
+            return self.look_up(source, read, list, bound);
+        }
         let buffer =
             self.sources.iter().position(|known| *known == tensor).expect("every source has a buffer");
         let guarded = !read.conditions.iter().all(|condition| self.conditions.contains(condition));
@@ -86,7 +89,9 @@ impl Lowerer<'_> {
                 }
             };
             let factor = self.builder.int(*factor);
-            terms.push(self.builder.binary(BinaryFn::Mul, value, factor));
+            let (moving, still) = self.apart.get(&value).map_or((value, None), |(a, b)| (*a, Some(*b)));
+            let parts = [Some(moving), still].into_iter().flatten();
+            terms.extend(parts.map(|part| self.builder.binary(BinaryFn::Mul, part, factor)));
         }
         terms
     }

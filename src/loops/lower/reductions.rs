@@ -17,6 +17,8 @@ const MOST_VALUES: usize = 12_000;
 #[derive(Clone, Copy)]
 pub(super) struct Reduction<'r, 's> {
     pub(super) source: &'r Source<'s>,
+    /// The node that reduces.
+    pub(super) reduce: NodeId,
     function: ReduceFn,
     /// The first variable, whose value argmin and argmax give.
     var: u32,
@@ -30,14 +32,11 @@ fn steps(source: &Source<'_>, vars: &[u32]) -> i64 {
 }
 
 impl Lowerer<'_> {
-    pub(super) fn reduce(
-        &mut self,
-        source: &Source<'_>,
-        function: ReduceFn,
-        vars: &[u32],
-        inner: NodeId,
-        bound: &Bound,
-    ) -> ValueId {
+    pub(super) fn reduce(&mut self, source: &Source<'_>, reduce: NodeId, bound: &Bound) -> ValueId {
+        let body::Op::Reduce { function, vars, body: inner } = &source.body.node(reduce).op else {
+            unreachable!("only reductions are reduced");
+        };
+        let (function, inner) = (*function, *inner);
         let element = source.body.ty(inner).strong().expect("bodies are resolved");
         let first = source.body.binders[vars[0] as usize].lo;
         let start = match step(function) {
@@ -49,7 +48,7 @@ impl Lowerer<'_> {
         if steps == 0 {
             return state[0];
         }
-        let reduction = Reduction { source, function, var: vars[0], inner };
+        let reduction = Reduction { source, reduce, function, var: vars[0], inner };
         let walked = self.walked_by(&reduction).is_some();
         if !walked
             && steps <= MAX_UNROLLED_STEPS
@@ -171,7 +170,7 @@ impl Lowerer<'_> {
         bound: &Bound,
         state: Vec<ValueId>,
     ) -> Vec<ValueId> {
-        let Reduction { source, function, inner, var } = *reduction;
+        let Reduction { source, function, inner, var, .. } = *reduction;
         if let Some((a, b)) = factors(source.body, function, inner) {
             let (a, b) = (self.node(source, a, bound), self.node(source, b, bound));
             return vec![self.builder.fma(a, b, state[0])];

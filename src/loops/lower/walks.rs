@@ -1,37 +1,84 @@
-//! A reduction along the stored elements of a row, instead of along every element.
+//! A reduction along the stored elements of rows, instead of along every element.
 //!
 //! ```text
-//! sum(k in 0..9) a[y, k] * b[k]        a: ptr 0 1 3, idx 1 0 2, values 7 5 6
+//! sum(k in 0..9) a[y, k] * v[k]        a: ptr 0 1 3, lo 1 0 2, values 7 5 6
 //!
 //! for e in ptr[y]..ptr[y + 1]
-//!   k = idx[e]                         entries: one step each; runs: a loop from lo[e] to hi[e]
-//!   acc = fma values[e] b[k] acc
+//!   k = lo[e]                          entries: one step each; runs: a loop from lo[e] to hi[e]
+//!   acc = fma values[e] v[k] acc
 //! ```
 //!
-//! The buffer of the source holds values by entry, and the pitches of its box count rows. Three buffers follow the
-//! output: where each row begins, the coordinate of every entry or where its run begins, and where its run ends.
+//! Several rows are gone along together: every step takes the next stretch that is stored in all of them, or in one of
+//! them, computes along it, and goes on in the rows whose stretch ends there.
+//!
+//! ```text
+//! sum(k in 0..9) a[y, k] * b[y, k]
+//!
+//! for step in 0..entries of both rows      carries p in a, q in b
+//!   start = max a.lo[p] b.lo[q]            next = min a.hi[p] b.hi[q]
+//!   for k in start..next                   once, or not at all
+//!     acc = fma a.values[p] b.values[q] acc
+//!   p += a.hi[p] <= next                   q += b.hi[q] <= next
+//! ```
 
+use super::lists::{Array, Row};
 use super::reductions::Reduction;
 use super::{Bound, Lowerer, key};
-use crate::access::skip::Walk;
-use crate::graph::scalar::{BinaryFn, Scalar};
+use crate::access::skip::{Visits, Walk};
+use crate::graph::body::{Body, NodeId, Op};
+use crate::graph::scalar::BinaryFn;
 use crate::graph::types::Element;
-use crate::loops::ir::{Buffer, BufferId, LoopKind, ValueId};
-use std::collections::HashMap;
+use crate::loops::ir::{LoopKind, ValueId};
+use std::collections::{BTreeSet, HashMap};
 
-/// The buffers that a walk adds: begins of rows, coordinates, and ends of runs.
-pub(super) fn arrays(walk: &Walk) -> Vec<Buffer> {
-    vec![Buffer { element: Element::U32, written: false }; if walk.runs { 3 } else { 2 }]
+/// Entries of a row that one step of a loop takes, if a step is small: at most [`SMALL`] operations.
+const BLOCK: i64 = 4;
+const SMALL: usize = 16;
+
+/// Beyond every coordinate.
+const FAR: i64 = 1 << 62;
+
+/// An entry of a row, or a run: where it begins and ends, and whether there was one left.
+#[derive(Clone, Copy)]
+struct Stretch {
+    at: ValueId,
+    lo: ValueId,
+    hi: ValueId,
+    live: ValueId,
+}
+
+/// What a step along several rows does.
+struct Common {
+    /// The stretch that is visited.
+    start: ValueId,
+    end: ValueId,
+    /// For every row whether it is stored there, if that is a question.
+    inside: Vec<Option<ValueId>>,
+    /// For every row whether its stretch ends there.
+    ends: Vec<ValueId>,
+}
+
+/// Whether a node and all that it is made of are no more than [`SMALL`] plain operations.
+fn takes_little(body: &Body, inner: NodeId) -> bool {
+    let (mut stack, mut seen) = (vec![inner], BTreeSet::from([inner]));
+    while let Some(id) = stack.pop() {
+        let op = &body.node(id).op;
+        if matches!(op, Op::Math(..) | Op::Reduce { .. }) {
+            return false;
+        }
+        stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
+    }
+    seen.len() <= SMALL
 }
 
 impl<'g> Lowerer<'g> {
-    /// The walk, if it is along this reduction.
+    /// The walk of a reduction, if it has one.
     pub(super) fn walked_by(&self, reduction: &Reduction<'_, '_>) -> Option<&'g Walk> {
         // Functions of the library have bodies of their own, without accesses.
-        self.walk.filter(|walk| reduction.source.access.is_some() && walk.inner == reduction.inner)
+        self.walks?.along(reduction.reduce).filter(|_| reduction.source.access.is_some())
     }
 
-    /// The state after the stored elements of a row.
+    /// The state after all that is stored.
     pub(super) fn walk_along(
         &mut self,
         reduction: &Reduction<'_, '_>,
@@ -39,105 +86,248 @@ impl<'g> Lowerer<'g> {
         bound: &Bound,
         state: Vec<ValueId>,
     ) -> Vec<ValueId> {
-        let row = self.row_of(reduction, walk, bound);
-        let one = self.builder.int(1);
-        let next = self.builder.binary(BinaryFn::Add, row, one);
-        let (first, end) = (self.number(0, row), self.number(0, next));
-        let (open, carried) = self.builder.open_loop(LoopKind::Serial, first, end, &state);
+        let rows = walk.cursors.iter().map(|cursor| self.row(reduction.source, walk, cursor, bound));
+        let rows: Vec<Row> = rows.collect();
+        match rows[..] {
+            [row] => self.along_row(reduction, walk, row, bound, state),
+            _ => self.along_rows(reduction, walk, &rows, bound, state),
+        }
+    }
+
+    /// Goes along one row.
+    fn along_row(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        walk: &Walk,
+        row: Row,
+        bound: &Bound,
+        mut state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
+        let mut first = row.first;
+        if self.is_small(reduction, walk) && !self.list(row.list).runs {
+            (first, state) = self.along_blocks(reduction, walk, row, bound, state);
+        }
+        let (open, carried) = self.builder.open_loop(LoopKind::Serial, first, row.end, &state);
         self.scopes.push(HashMap::new());
-        let value = self.stored(walk, open.var);
-        let start = self.variable(walk, 1, open.var);
-        let next = if walk.runs {
-            let end = self.variable(walk, 2, open.var);
-            self.along_run(reduction, walk, bound, (start, end, value), carried)
+        let next = if self.list(row.list).runs {
+            let [lo, hi] = [Array::First, Array::Ends].map(|array| self.place_in(row, array, open.var));
+            let (lo, hi) = self.clip(reduction, walk, row, (lo, hi));
+            self.along_stretch(reduction, walk, &[(row, open.var, None)], (lo, hi), bound, carried)
         } else {
-            self.at_entry(reduction, walk, bound, (start, value), carried)
+            self.at_entry(reduction, walk, (row, open.var), bound, carried)
         };
         self.scopes.pop();
         self.builder.close_loop(open, &next)
     }
 
-    fn along_run(
+    /// Whether a step takes so little that counting it is much of it.
+    fn is_small(&self, reduction: &Reduction<'_, '_>, walk: &Walk) -> bool {
+        walk.looked_up.is_empty() && takes_little(reduction.source.body, reduction.inner)
+    }
+
+    /// Goes along entries, [`BLOCK`] per step of the loop: the processor then looks ahead to so many more, whose elements
+    /// it waits for at once. The first entry that is left comes back, with the state.
+    fn along_blocks(
         &mut self,
         reduction: &Reduction<'_, '_>,
         walk: &Walk,
+        row: Row,
         bound: &Bound,
-        (start, end, value): (ValueId, ValueId, ValueId),
         state: Vec<ValueId>,
-    ) -> Vec<ValueId> {
-        let (open, carried) = self.builder.open_loop(LoopKind::Serial, start, end, &state);
+    ) -> (ValueId, Vec<ValueId>) {
+        let (zero, shift) = (self.builder.int(0), self.builder.int(BLOCK.ilog2().into()));
+        let count = self.builder.binary(BinaryFn::Sub, row.end, row.first);
+        let blocks = self.builder.binary(BinaryFn::Shr, count, shift);
+        let (open, mut state) = self.builder.open_loop(LoopKind::Serial, zero, blocks, &state);
         self.scopes.push(HashMap::new());
-        let next = self.at_entry(reduction, walk, bound, (open.var, value), carried);
+        let done = self.builder.binary(BinaryFn::Shl, open.var, shift);
+        let start = self.builder.binary(BinaryFn::Add, row.first, done);
+        for at in 0..BLOCK {
+            let at = self.builder.int(at);
+            let entry = self.builder.binary(BinaryFn::Add, start, at);
+            state = self.at_entry(reduction, walk, (row, entry), bound, state);
+        }
         self.scopes.pop();
-        self.builder.close_loop(open, &next)
+        let state = self.builder.close_loop(open, &state);
+        let done = self.builder.binary(BinaryFn::Shl, blocks, shift);
+        (self.builder.binary(BinaryFn::Add, row.first, done), state)
     }
 
-    /// One step, in which the read of the source is known.
+    /// The step at an entry of the one row.
     fn at_entry(
         &mut self,
         reduction: &Reduction<'_, '_>,
         walk: &Walk,
+        (row, entry): (Row, ValueId),
         bound: &Bound,
-        (at, value): (ValueId, ValueId),
+        state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
+        let raw = self.number(row.list, Array::First, entry);
+        let at = self.builder.binary(BinaryFn::Add, raw, row.shift);
+        self.apart.insert(at, (raw, row.shift));
+        self.at(reduction, walk, &[(row, entry, None)], at, bound, state)
+    }
+
+    /// Goes along several rows together.
+    fn along_rows(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        walk: &Walk,
+        rows: &[Row],
+        bound: &Bound,
+        state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
+        let zero = self.builder.int(0);
+        let steps = self.steps(walk, rows);
+        let start = self.builder.int(-FAR);
+        let inits: Vec<ValueId> =
+            [start].into_iter().chain(rows.iter().map(|row| row.first)).chain(state).collect();
+        let (open, carried) = self.builder.open_loop(LoopKind::Serial, zero, steps, &inits);
+        self.scopes.push(HashMap::new());
+        let (so_far, places, state) =
+            (carried[0], &carried[1..=rows.len()], carried[1 + rows.len()..].to_vec());
+        let found: Vec<Stretch> =
+            rows.iter().zip(places).map(|(row, place)| self.stretch(reduction, walk, *row, *place)).collect();
+        let common = match walk.visits {
+            Visits::All => self.common_to_all(&found),
+            Visits::Any => self.common_to_any(so_far, &found),
+        };
+        let stored = rows.iter().zip(&found).zip(common.inside);
+        let stored: Vec<_> = stored.map(|((row, found), inside)| (*row, found.at, inside)).collect();
+        let (start, next) = (common.start, common.end);
+        let after = self.along_stretch(reduction, walk, &stored, (start, next), bound, state);
+        let advanced = places.iter().zip(common.ends).map(|(place, ends)| {
+            let step = self.builder.cast(ends, Element::I64);
+            self.builder.binary(BinaryFn::Add, *place, step)
+        });
+        let advanced: Vec<ValueId> = advanced.collect();
+        let all: Vec<ValueId> = [next].into_iter().chain(advanced).chain(after).collect();
+        self.scopes.pop();
+        self.builder.close_loop(open, &all).split_off(1 + rows.len())
+    }
+
+    /// How many steps it takes along rows, at the most: each ends a stretch, or, where one row is enough, begins one.
+    fn steps(&mut self, walk: &Walk, rows: &[Row]) -> ValueId {
+        let lengths: Vec<ValueId> =
+            rows.iter().map(|row| self.builder.binary(BinaryFn::Sub, row.end, row.first)).collect();
+        let all = self.sum(lengths);
+        let runs = rows.iter().any(|row| self.list(row.list).runs);
+        let times = self.builder.int(if runs && walk.visits == Visits::Any { 2 } else { 1 });
+        self.builder.binary(BinaryFn::Mul, all, times)
+    }
+
+    /// The part that all stretches share; those that end first are done. Nothing is shared once a row has no more, and
+    /// whether it has is asked beside the way from one step to the next.
+    fn common_to_all(&mut self, found: &[Stretch]) -> Common {
+        let start = self.extreme(BinaryFn::Max, found.iter().map(|found| found.lo));
+        let next = self.extreme(BinaryFn::Min, found.iter().map(|found| found.hi));
+        let live = self.extreme(BinaryFn::And, found.iter().map(|found| found.live));
+        let end = self.builder.select(live, next, start);
+        let mut ends = Vec::new();
+        for (at, own) in found.iter().enumerate() {
+            let others = found.iter().enumerate().filter(|(other, _)| *other != at);
+            let first = others.map(|(_, other)| self.builder.binary(BinaryFn::Le, own.hi, other.hi));
+            let first: Vec<ValueId> = first.collect();
+            ends.push(self.extreme(BinaryFn::And, first));
+        }
+        Common { start, end, inside: vec![None; found.len()], ends }
+    }
+
+    /// The next part in which no stretch begins or ends, from where the last one ended.
+    fn common_to_any(&mut self, so_far: ValueId, found: &[Stretch]) -> Common {
+        let far = self.builder.int(FAR);
+        let beyond = |lowerer: &mut Self, value, live| lowerer.builder.select(live, value, far);
+        let los: Vec<ValueId> = found.iter().map(|found| beyond(self, found.lo, found.live)).collect();
+        let his: Vec<ValueId> = found.iter().map(|found| beyond(self, found.hi, found.live)).collect();
+        let first = self.extreme(BinaryFn::Min, los.iter().copied());
+        let start = self.builder.binary(BinaryFn::Max, so_far, first);
+        let (mut inside, mut bounds) = (Vec::new(), Vec::new());
+        for (lo, hi) in los.iter().zip(&his) {
+            let begun = self.builder.binary(BinaryFn::Le, *lo, start);
+            bounds.push(self.builder.select(begun, *hi, *lo));
+            inside.push(Some(begun));
+        }
+        let end = self.extreme(BinaryFn::Min, bounds);
+        let ends = his.into_iter().map(|hi| self.builder.binary(BinaryFn::Le, hi, end)).collect();
+        Common { start, end, inside, ends }
+    }
+
+    /// All values in one.
+    fn extreme(&mut self, function: BinaryFn, values: impl IntoIterator<Item = ValueId>) -> ValueId {
+        let mut values = values.into_iter();
+        let first = values.next().expect("there are several rows");
+        values.fold(first, |so_far, value| self.builder.binary(function, so_far, value))
+    }
+
+    /// The entry of a row at a place, the last one if there is none.
+    fn stretch(&mut self, reduction: &Reduction<'_, '_>, walk: &Walk, row: Row, place: ValueId) -> Stretch {
+        let (zero, one) = (self.builder.int(0), self.builder.int(1));
+        let live = self.builder.binary(BinaryFn::Lt, place, row.end);
+        let last = self.builder.binary(BinaryFn::Sub, row.end, one);
+        let last = self.builder.binary(BinaryFn::Max, last, zero);
+        let at = self.builder.binary(BinaryFn::Min, place, last);
+        let lo = self.place_in(row, Array::First, at);
+        let hi = match self.list(row.list).runs {
+            true => self.place_in(row, Array::Ends, at),
+            false => self.builder.binary(BinaryFn::Add, lo, one),
+        };
+        let (lo, hi) = self.clip(reduction, walk, row, (lo, hi));
+        Stretch { at, lo, hi, live }
+    }
+
+    /// The part of a run that the variable reaches; entries are taken from there only.
+    fn clip(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        walk: &Walk,
+        row: Row,
+        (lo, hi): (ValueId, ValueId),
+    ) -> (ValueId, ValueId) {
+        if !row.clipped || !self.list(row.list).runs {
+            return (lo, hi);
+        }
+        let (first, end) = self.range(reduction.source, walk);
+        (self.builder.binary(BinaryFn::Max, lo, first), self.builder.binary(BinaryFn::Min, hi, end))
+    }
+
+    /// The steps of a stretch, all at the same entries; each with whether it is stored there, if that is a question.
+    fn along_stretch(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        walk: &Walk,
+        entries: &[(Row, ValueId, Option<ValueId>)],
+        (lo, hi): (ValueId, ValueId),
+        bound: &Bound,
+        state: Vec<ValueId>,
+    ) -> Vec<ValueId> {
+        let (open, carried) = self.builder.open_loop(LoopKind::Serial, lo, hi, &state);
+        self.scopes.push(HashMap::new());
+        let next = self.at(reduction, walk, entries, open.var, bound, carried);
+        self.scopes.pop();
+        self.builder.close_loop(open, &next)
+    }
+
+    /// One step, in which the reads of what is gone along are known.
+    fn at(
+        &mut self,
+        reduction: &Reduction<'_, '_>,
+        walk: &Walk,
+        entries: &[(Row, ValueId, Option<ValueId>)],
+        at: ValueId,
+        bound: &Bound,
         state: Vec<ValueId>,
     ) -> Vec<ValueId> {
         let mut bound = bound.clone();
         bound.insert(walk.var, at);
-        let read = key(reduction.source, walk.read, &bound);
-        self.scopes.last_mut().expect("a loop is open").insert(read, value);
+        for (cursor, (row, entry, inside)) in walk.cursors.iter().zip(entries) {
+            let stored = self.stored(row.list, *entry);
+            let value = inside.map_or(stored, |inside| {
+                let fill = self.fill(row.list);
+                self.builder.select(inside, stored, fill)
+            });
+            let read = key(reduction.source, cursor.read, &bound);
+            self.scopes.last_mut().expect("a loop is open").insert(read, value);
+        }
         self.step(reduction, &bound, state)
-    }
-
-    /// The value of an entry; a bool that is stored is what the fill is not.
-    fn stored(&mut self, walk: &Walk, entry: ValueId) -> ValueId {
-        let tensor = self.graph.tensor(walk.tensor);
-        match &tensor.format {
-            Some(format) if tensor.element == Element::Bool => {
-                self.builder.number(Scalar::bool(!format.fill.is_true()))
-            }
-            Some(_) | None => self.builder.load(self.values(walk), entry, self.arms),
-        }
-    }
-
-    fn values(&self, walk: &Walk) -> BufferId {
-        let source = self.sources.iter().position(|known| *known == walk.tensor);
-        BufferId(source.expect("every source has a buffer") as u32)
-    }
-
-    /// An entry of one of the arrays that follow the output.
-    fn number(&mut self, array: usize, at: ValueId) -> ValueId {
-        let buffer = BufferId((self.sources.len() + 1 + array) as u32);
-        let number = self.builder.load(buffer, at, self.arms);
-        self.builder.cast(number, Element::I64)
-    }
-
-    /// What the variable is at a coordinate of the box.
-    fn variable(&mut self, walk: &Walk, array: usize, entry: ValueId) -> ValueId {
-        let coord = self.number(array, entry);
-        let buffer = self.values(walk).index();
-        let rank = self.graph.tensor(walk.tensor).domain.rank();
-        let origin = self.builder.arg(self.layout.origin(buffer, rank - 1));
-        let offset = self.builder.int(walk.offset);
-        let moved = self.builder.binary(BinaryFn::Sub, origin, offset);
-        self.builder.binary(BinaryFn::Add, coord, moved)
-    }
-
-    /// The number of the row that is read.
-    fn row_of(&mut self, reduction: &Reduction<'_, '_>, walk: &Walk, bound: &Bound) -> ValueId {
-        let access = reduction.source.access.expect("only a tensor's own body reads");
-        let at = access.reads.binary_search_by_key(&walk.read, |read| read.read);
-        let read = &access.reads[at.expect("every read has an access")];
-        let guarded = !read.conditions.iter().all(|condition| self.conditions.contains(condition));
-        let buffer = self.values(walk).index();
-        let mut parts = Vec::new();
-        for (dim, form) in read.map.iter().enumerate().take(read.map.len() - 1) {
-            let mut terms = self.terms(reduction.source, form, bound);
-            if guarded {
-                let coord = self.sum(terms);
-                terms = vec![self.clamped(buffer, dim, coord)];
-            }
-            parts.push(self.place(buffer, dim, terms));
-        }
-        self.sum(parts)
     }
 }
