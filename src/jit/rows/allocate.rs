@@ -319,20 +319,6 @@ impl Allocator<'_> {
         self.release(at, inst);
     }
 
-    /// Hands a value on to the next pass: in a register that nobody else takes, or on the stack.
-    fn hand_on(&mut self, at: usize, inst: &Inst, old: Reg) {
-        let new = self.ensure(inst.args[0]);
-        let (encoding, operands) = match (self.fixed.vectors.get(&old), self.program.homes[old.index()]) {
-            (Some(place), _) => (&ops::MOVPS, plain(*place, 0, Rm::Register(new))),
-            (None, Home::Carried(place)) => {
-                (&ops::STOREPS, plain(new, 0, Rm::Memory(on_stack(FIRST_PLACE + place))))
-            }
-            (None, _) => unreachable!("only what is carried is handed on"),
-        };
-        self.bytes.vector(encoding, self.bits, &operands);
-        self.release(at, inst);
-    }
-
     /// Half the lanes of a row.
     pub(super) fn half(&self) -> u8 {
         (self.bits.bytes() / 8) as u8
@@ -519,12 +505,6 @@ impl Allocator<'_> {
                 }
             }
         }
-    }
-
-    /// Whether a value is what the loop under way carries.
-    fn is_pinned(&self, reg: Reg) -> bool {
-        let class = self.program.classes[reg.index()];
-        self.places[reg.index()].is_some_and(|place| self.pinned.contains(&(class, place)))
     }
 
     /// Ends the use of the arguments and finds a register for the result.

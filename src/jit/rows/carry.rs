@@ -1,14 +1,28 @@
 //! Loops of a vector program as instructions: what they carry has registers of its own, all else is brought in anew.
 //!
 //! Before the first step every value that is needed later is on the stack or has a home, and the other registers are empty,
-//! as they are again after every step.
+//! as they are again after every step. Passes that work ahead hand registers on as well.
 
-use super::allocate::{Allocator, STEPS_LEFT, in_frame, on_stack, plain};
+use super::allocate::{Allocator, FIRST_PLACE, STEPS_LEFT, in_frame, on_stack, plain};
 use super::evex::{R11, Rm, When};
 use super::ops;
-use super::program::{Bump, Class, Inst, Reg};
+use super::program::{Bump, Class, Home, Inst, Reg};
 
 impl Allocator<'_> {
+    /// Hands a value on to the next pass: in a register that nobody else takes, or on the stack.
+    pub(super) fn hand_on(&mut self, at: usize, inst: &Inst, old: Reg) {
+        let new = self.ensure(inst.args[0]);
+        let (encoding, operands) = match (self.fixed.vectors.get(&old), self.program.homes[old.index()]) {
+            (Some(place), _) => (&ops::MOVPS, plain(*place, 0, Rm::Register(new))),
+            (None, Home::Carried(place)) => {
+                (&ops::STOREPS, plain(new, 0, Rm::Memory(on_stack(FIRST_PLACE + place))))
+            }
+            (None, _) => unreachable!("only what is carried is handed on"),
+        };
+        self.bytes.vector(encoding, self.bits, &operands);
+        self.release(at, inst);
+    }
+
     /// Starts a loop: what it carries is copied into registers that nobody else takes.
     pub(super) fn begin(&mut self, at: usize, inst: &Inst, number: usize) {
         let program = self.program;
@@ -67,6 +81,12 @@ impl Allocator<'_> {
             self.take(*reg, place);
             debug_assert_eq!(program.classes[reg.index()], class, "what comes out is of the same kind");
         }
+    }
+
+    /// Whether a value is what the loop under way carries.
+    pub(super) fn is_pinned(&self, reg: Reg) -> bool {
+        let class = self.program.classes[reg.index()];
+        self.places[reg.index()].is_some_and(|place| self.pinned.contains(&(class, place)))
     }
 
     /// A copy of a value in a register.
