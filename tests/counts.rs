@@ -7,6 +7,7 @@ use itp::Engine;
 use itp::diagnostic::{Code, Result};
 use itp::engine::Builder;
 use itp::index::Interval;
+use itp::plan::fuse::Rows;
 use itp::plan::group::{Request, groups, needed_boxes};
 use itp::plan::order::Order;
 use itp::plan::peak::peak;
@@ -229,8 +230,11 @@ fn tiles_of_host_windows_are_as_planned() {
     }
 }
 
-/// Requests of many tiles whose readers come and go: a name, a box of it, the tiles, and the script.
-const IRREGULAR: [(&str, &[(i64, i64)], &[i64], &str); 4] = [
+/// A name, a box of it, the tiles, and the script.
+type Irregular = (&'static str, &'static [(i64, i64)], &'static [i64], &'static str);
+
+/// Requests of many tiles whose readers come and go.
+const IRREGULAR: [Irregular; 4] = [
     // Windows along two diagonals of a plane, under windows that others read.
     (
         "e",
@@ -278,7 +282,7 @@ const IRREGULAR: [(&str, &[(i64, i64)], &[i64], &str); 4] = [
 /// Who computes what of a box.
 fn divided(engine: &Engine, name: &str, region: &[(i64, i64)], tile: &[i64]) -> Division {
     let program = engine.program();
-    let stages = Arc::new(stages(&program.graph, &program.accesses).unwrap());
+    let stages = Arc::new(stages(&program.graph, &program.accesses, Rows::Ahead).unwrap());
     let target = program.graph.iter().find(|(_, tensor)| &*tensor.name == name).unwrap().0;
     let region = region.iter().map(|(from, to)| Interval::new(*from, *to).unwrap()).collect();
     let request = Request { target, region, threads: 1, tile: Some(tile.to_vec()), stop: Stop::default() };
@@ -334,7 +338,7 @@ fn planning_can_be_cancelled() {
     let engine = compiled(jit(1, &[]).store(0), &script);
     let cancel = engine.cancel();
     cancel.cancel();
-    let error = engine.plan("a299[0:64, 0:64]").err().expect("it was cancelled");
+    let error = engine.plan("a299[0:64, 0:64]").expect_err("it was cancelled");
     assert!(error.is_cancelled(), "{error}");
     cancel.reset();
     engine.plan("a299[0:64, 0:64]").unwrap();
