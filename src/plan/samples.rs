@@ -91,7 +91,7 @@ fn stepping(stages: &Stages, reader: TensorId, form: &Linear) -> Option<Stepping
     let global = |(atom, _): &&(Atom, i64)| matches!(atom, Atom::Coord(Coord::Global(_)));
     let (atom, step) = *form.terms.iter().filter(global).max_by_key(|(_, factor)| factor.unsigned_abs())?;
     let Atom::Coord(coord) = atom else { return None };
-    let mut rest = form.plus(-step, &Linear::atom(atom))?;
+    let mut rest = form.plus(step.checked_neg()?, &Linear::atom(atom))?;
     let places = range_of(stages, reader, &rest)?;
     // The places nearest to 0: two reads that lie a step apart are neighbours at one place.
     let middle = places.first().checked_add(places.len()? / 2)?;

@@ -9,7 +9,7 @@ const ALLOWED: &str = "
     fpromote fsub func_addr fvdemote fvpromote_low iabs iadd icmp iconst imul ineg insertlane ireduce ishl
     istore16 istore8 isub jump load nearest popcnt return scalar_to_vector sdiv select sextend shuffle
     sload16 sload8 splat sqrt sshr stack_addr store swiden_high swiden_low symbol_value trunc udiv uextend uload16
-    uload8 ushr uwiden_high uwiden_low vany_true vconst
+    uload32 uload8 ushr uwiden_high uwiden_low vany_true vconst
 ";
 
 /// Panics at an opcode that is not allowed, at memory that may trap, and at a divisor that was not made harmless.

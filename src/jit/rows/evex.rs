@@ -425,7 +425,7 @@ mod tests {
     }
 
     fn has_number(name: &str) -> bool {
-        ["vrndscale", "vcmp", "vpcmp", "vextract", "vinsert", "vcvtps2ph", "kshift", "vshuf"]
+        ["vrndscale", "vcmp", "vpcmp", "vextract", "vinsert", "vcvtps2ph", "kshift", "vshuf", "valign"]
             .iter()
             .any(|prefix| name.starts_with(prefix))
     }
@@ -449,7 +449,7 @@ mod tests {
         let three = ["vadd", "vsub", "vmul", "vdiv", "vmin", "vmax", "vfm", "vfnm", "vpand", "vpor", "vpxor"]
             .into_iter()
             .chain(["vpadd", "vpsub", "vpmul", "vpmin", "vpmax", "vps", "vpcmp", "vcmp", "vptest"])
-            .chain(["vpblend", "vinsert", "vperm", "vunpck", "vshuf"])
+            .chain(["vpblend", "vinsert", "vperm", "vunpck", "vshuf", "valign"])
             .any(|prefix| name.starts_with(prefix));
         let vvvv = if is_mask && encoding.tuple == Tuple::Half {
             4
