@@ -170,8 +170,8 @@ pub fn in_order() {
 /// Whether what is stored past the caches leaves loads alone that nearer caches answer.
 ///
 /// Where both wait in the same few buffers, as on Intel's processors, kernels that read rings are slower with such stores
-/// (Ice Lake: w2 and w5 of benches/peers); where stores have buffers of their own they are faster (Zen 4: w2 by 16 %, w4
-/// by 12 %).
+/// (Ice Lake: w2 and w5 of benches/peers); where stores have buffers of their own they are not (Zen 4: w4 took
+/// 12 % less with them, w2 the same).
 pub fn stores_apart() -> bool {
     static APART: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *APART.get_or_init(target::is_amd)
