@@ -10,6 +10,7 @@
 //! - [`guards`] says which conditions hold where a read happens, [`ranges`] what every node can be there;
 //! - [`mod@footprint`] says which box of its sources a box of a tensor needs, [`order`] in which order to go through it;
 //! - [`skip`] says which elements of a source in a format a body need not look at;
+//! - [`space`] says whether everything that a read needs has coordinates at all;
 //! - [`prove`] checks that reads stay inside their domains, [`mod@print`] shows it all.
 
 pub mod blocks;
@@ -25,13 +26,15 @@ mod prove;
 pub mod ranges;
 pub mod residues;
 pub mod skip;
+pub mod space;
 
 use crate::diagnostic::{Diagnostic, Diagnostics};
-use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
+use crate::graph::body::{Body, Coord, NodeId, Op, TargetKind, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::view::View;
 use crate::graph::{BlendKind, Graph, Tensor, TensorKind, WindowBody, Windowed};
-use crate::index::{Interval, Window};
+use crate::index::interval::floor_div;
+use crate::index::{INF, Interval, Window};
 use crate::source::Span;
 use exact::Space;
 use guards::PathId;
@@ -57,6 +60,8 @@ pub struct TensorAccess {
     pub reads: Vec<Access>,
     /// The coordinates of those reads as the script writes them: of a view, where there is one in between.
     pub written: Vec<Written>,
+    /// Coordinates that views and windows move on, and where they must lie so that they stay coordinates.
+    pub steps: Vec<(Reach, Interval)>,
     /// Floor divisions that the maps refer to.
     pub floors: Vec<Floor>,
     /// The linear form of every integer node.
@@ -104,6 +109,29 @@ pub struct Reach {
     pub clip: Option<Interval>,
 }
 
+impl Reach {
+    /// The values when the reader's coordinates lie in `region` and its windows have `numbers`; none if it is moved by
+    /// something else.
+    pub fn over(&self, region: &[Interval], numbers: impl FnOnce(usize) -> Interval) -> Option<Interval> {
+        let Some(driver) = self.driver else { return Some(self.range) };
+        let coords = match driver.coord {
+            Coord::Global(dim) => region[dim as usize],
+            Coord::Window(dim) => numbers(dim as usize),
+            Coord::Local(_) | Coord::Bound(_) => return None,
+        };
+        if coords.is_empty() {
+            return Some(coords);
+        }
+        let ends = [coords.first(), coords.last()].map(|end| driver.at(end));
+        let (lo, hi) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
+        let limits = self.clip.unwrap_or(Interval::all());
+        let bound = |end: i128| end.clamp(limits.first().into(), limits.last().into()) as i64;
+        let (lo, hi) =
+            (bound(lo + i128::from(self.range.first())), bound(hi + i128::from(self.range.last())));
+        Interval::closed(lo, hi).ok()
+    }
+}
+
 /// `stride · ⌊coord / per⌋`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
@@ -113,6 +141,16 @@ pub struct Driver {
     pub stride: i64,
     /// 1 but for reads that resample, `s[x // 2]`.
     pub per: i64,
+}
+
+impl Driver {
+    /// How far it moves when its coordinate is `end`.
+    fn at(self, end: i64) -> i128 {
+        if end.abs() >= INF {
+            return i128::from(end) * i128::from(self.stride.signum());
+        }
+        i128::from(floor_div(end, self.per)) * i128::from(self.stride)
+    }
 }
 
 /// Works out and proves every read of the graph.
@@ -228,9 +266,19 @@ fn accesses(mut ranges: Ranges<'_>, body: &Body, windows: &[Window]) -> TensorAc
         Some(access(&mut ranges, path, read, tensor, coords, windows))
     });
     let reads = reads.collect();
-    let written = written(body, &mut ranges);
+    let (written, steps) = (written(body, &mut ranges), steps(body, &mut ranges));
     let (forms, floors) = ranges.forms.into_parts();
-    TensorAccess { reads, written, floors, forms }
+    TensorAccess { reads, written, steps, floors, forms }
+}
+
+fn steps(body: &Body, ranges: &mut Ranges<'_>) -> Vec<(Reach, Interval)> {
+    let steps = body.obligations().iter().filter(|obligation| obligation.kind == TargetKind::Steps);
+    let steps = steps.filter_map(|obligation| {
+        let path = ranges.guards.of(obligation.read)?;
+        let form = ranges.forms.get(obligation.coord).clone();
+        Some((reach(ranges, path, &form), obligation.range))
+    });
+    steps.collect()
 }
 
 fn written(body: &Body, ranges: &mut Ranges<'_>) -> Vec<Written> {

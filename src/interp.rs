@@ -7,13 +7,14 @@
 //! It works on the checked graph and shares nothing with the compiler below it: no index maps, no loops, no plan. An
 //! arm that is not selected is not evaluated. Elements are remembered, so each is computed once.
 
-use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn, TensorId};
+use crate::graph::body::{Body, Coord, MathFn, NodeId, Obligation, Op, ReduceFn, TensorId};
 use crate::graph::fold::{Fold, factors};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
 use crate::graph::view::{Boundary, Step, View, dimension_name, row_major};
 use crate::graph::{Blend, BlendKind, Graph, Pointwise, Set, Tensor, TensorKind, WindowBody, Windowed};
+use crate::index::interval::finite;
 use crate::index::walk::points;
 use crate::index::{Interval, OutputMap, Overflow, Transform, Window};
 use std::collections::HashMap;
@@ -348,6 +349,9 @@ impl<'g> Interp<'g> {
                 Scalar::int(Element::U32, scalar::hash(&args).into())
             }
             Op::Read { tensor, coords, .. } => {
+                for step in body.steps_to(id) {
+                    stays_in_space(step, integer(arg(self, step.coord)?))?;
+                }
                 let coords =
                     coords.iter().map(|id| Ok(integer(arg(self, *id)?))).collect::<Result<Vec<i64>>>()?;
                 self.element(*tensor, &coords)?
@@ -434,10 +438,19 @@ fn has_element(tensor: &Tensor, coords: &[i64]) -> Result<()> {
     match dims.find(|(dim, coord)| !dim.enforced().contains(**coord)) {
         None => Ok(()),
         Some((dim, coord)) => {
-            let along = dimension_name(dim);
-            Err(format!("{coord} is no coordinate along {along}, which is {}", dim.enforced()))
+            let (name, along) = (&tensor.name, dimension_name(dim));
+            Err(format!("`{name}` has no element at {coord} along {along}, which is {}", dim.enforced()))
         }
     }
+}
+
+/// What a view or a window makes of a coordinate must be one: there is no way around beyond the last.
+fn stays_in_space(step: &Obligation, coord: i64) -> Result<()> {
+    if step.range.contains(coord) {
+        return Ok(());
+    }
+    let (what, dim) = (&step.what, &step.dim);
+    Err(format!("`{what}` takes {coord} along `{dim}` outside the index space of ±(2^62 - 2)"))
 }
 
 /// The windows that cover a coordinate and lie inside the domain.
@@ -495,17 +508,19 @@ pub fn follow(view: &View, coords: &[i64]) -> Result<Target> {
 }
 
 fn mapped(map: &Transform, coords: &[i64]) -> Result<Vec<i64>> {
-    let output =
-        |output: &OutputMap| match output {
-            OutputMap::Affine(affine) => Ok(affine.offset()
-                + affine.terms().iter().map(|term| term.stride * coords[term.dim]).sum::<i64>()),
-            OutputMap::Array(array) => {
-                let dims = coords.iter().zip(map.domain().dims());
-                let place: Vec<i64> = dims.map(|(coord, dim)| coord - dim.interval.first()).collect();
-                let entry = array.array.get(&place).ok_or("a coordinate outside an index array")?;
-                Ok(array.offset + array.stride * entry)
-            }
-        };
+    let output = |output: &OutputMap| match output {
+        OutputMap::Affine(affine) => {
+            let terms = affine.terms().iter();
+            let terms = terms.map(|term| i128::from(term.stride) * i128::from(coords[term.dim]));
+            finite(i128::from(affine.offset()) + terms.sum::<i128>()).map_err(|error| error.to_string())
+        }
+        OutputMap::Array(array) => {
+            let dims = coords.iter().zip(map.domain().dims());
+            let place: Vec<i64> = dims.map(|(coord, dim)| coord - dim.interval.first()).collect();
+            let entry = array.array.get(&place).ok_or("a coordinate outside an index array")?;
+            Ok(array.offset + array.stride * entry)
+        }
+    };
     map.outputs().iter().map(output).collect()
 }
 

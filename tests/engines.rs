@@ -146,6 +146,58 @@ fn far_reads_are_checked_again() {
     }
 }
 
+/// Beyond the last coordinate nothing is read, and nothing wraps: neither in the arithmetic of a script nor in the steps
+/// of a view, also where a source is computed in its reader. The error says where.
+#[test]
+fn reads_end_with_the_index_space() {
+    let script = "
+        tensor a: i64[x: inf] = x
+        view c = a.stride([1 << 40])
+        view d = a.translate_by([100])
+        tensor far: i64[x: inf] = c[x]
+        tensor near: i64[x: inf] = far[x // (1 << 10)]
+        tensor moved: i64[x: inf] = a[x + 4] + d[x]
+        tensor taken: i64[x: inf] window [4] as [i] take b = a window [8] stride [1 << 30] = b[i]
+        tensor steps: i64[t: 0..9, x: inf] = if t == 0 then moved[x] else steps[t - 1, x + 1]
+    ";
+    let (last, step) = ((1i64 << 62) - 2, 1i64 << 40);
+    for engine in both(script, 1 << 24) {
+        assert_eq!(numbers(&engine, "far[0:2]"), [0, step]);
+        assert_eq!(
+            numbers(&engine, &format!("far[{}:{}]", (1 << 22) - 1, 1 << 22)),
+            [((1 << 22) - 1) * step]
+        );
+        assert_eq!(numbers(&engine, &format!("moved[{}:{}]", last - 5, last - 4)), [2 * last - 106]);
+        let refused = [
+            (format!("far[{}:{}]", 1 << 22, (1 << 22) + 1), "`far` reads `c` along `x` at 4194304,"),
+            (format!("near[{}:{}]", -1i64 << 33, 0), "`far` reads `c` along `x` at -8388608,"),
+            (
+                format!("moved[{}:{}]", last - 3, last - 2),
+                "`moved` reads `a` along `x` at 4611686018427387903,",
+            ),
+            (
+                format!("moved[{}:{}]", -last, 1 - last),
+                "`moved` reads `d` along `x` at -4611686018427387902,",
+            ),
+            (format!("taken[{}:{}]", 1i64 << 34, (1i64 << 34) + 1), "`taken` reads `a` along `x` at"),
+            (
+                format!("taken[{}:{}]", 1i64 << 37, (1i64 << 37) + 1),
+                "`taken` takes window 34359738368 of `a` along `x`,",
+            ),
+            (format!("c[{}:{}]", 1 << 22, (1 << 22) + 1), "a read of `c` along `x` at 4194304 leads outside"),
+            (
+                format!("steps[8, {}:{}]", last - 11, last - 10),
+                "`moved` reads `a` along `x` at 4611686018427387903,",
+            ),
+        ];
+        for (read, expected) in refused {
+            let error = engine.read_array(&read).unwrap_err();
+            assert_eq!(error.code().map(|code| code.id()), Some("E0505"), "{read}: {error}");
+            assert!(error.to_string().contains(expected), "{read}: {error}");
+        }
+    }
+}
+
 fn both(text: &str, memory: u64) -> [Engine; 2] {
     [Kind::Interp, Kind::Jit].map(|kind| Engine::builder().kind(kind).memory(memory).compile(text).unwrap())
 }

@@ -556,3 +556,27 @@ fn a_set_reads_its_own_target_inside() {
     refused("E0502", &[&set("c.flip([x])[y, x + 100]")]);
     refused("E0501", &["var d: i32[x: 5] = 0\nset d[0:2] = d[i64(d[x + 1]) * 100000000]"]);
 }
+
+#[test]
+fn coordinates_end_with_the_index_space() {
+    inside(&[
+        "tensor t: f32[x: inf] = w[4 * x]",
+        "view c = w.stride([4])\ntensor t: f32[x: inf] = c[x]",
+        "view c = w.stride([4])\ntensor t: f32[x: 0..inf] = c[x * 1_000_000]",
+        "view c = w.translate_by([5])\ntensor t: f32[x: inf] = c[x]",
+        "tensor t: f32[x: 2] = w[x * 4611686018427387902]",
+        "view c = w.stride([4611686018427387902])\ntensor t: f32[x: -1..2] = c[x]",
+        "tensor t: f32[x: 9] = if x < 2 then w[x * 4611686018427387902] else 0",
+    ]);
+    refused(
+        "E0505",
+        &[
+            "tensor t: f32[x: 3] = w[x * 4611686018427387902]",
+            "view c = w.stride([4611686018427387902])\ntensor t: f32[x: 3] = c[x * 4611686018427387902]",
+            "view c = w.stride([4611686018427387902])\ntensor t: f32[x: -2..1] = c[x]",
+            "view c = w.translate_by([-4611686018427387902])\ntensor t: f32[x: 3] = c[x]",
+            "view c = w.flip([x]).stride([4]).translate_by([8])\ntensor t: f32[x: 9] = c[x * (1 << 58)]",
+            "tensor t: f32[x: 40] window [4] as [i] take b = w window [4] stride [1 << 60] = b[i]",
+        ],
+    );
+}

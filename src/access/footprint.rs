@@ -73,7 +73,7 @@ fn body_footprint(
 }
 
 /// Where the coordinates of a body lie when a box of its tensor is computed.
-fn coordinates(
+pub(super) fn coordinates(
     resolved: &Resolved,
     region: &[Interval],
     windows: &[Window],

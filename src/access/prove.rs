@@ -10,7 +10,7 @@ use crate::graph::scalar::BinaryFn;
 use crate::graph::view::{View, dimension_name};
 use crate::graph::window::Take;
 use crate::graph::{Graph, Tensor, TensorKind, Windowed};
-use crate::index::{Dim, Interval};
+use crate::index::{Dim, INF, Interval};
 use crate::source::Span;
 use std::collections::BTreeSet;
 
@@ -36,7 +36,13 @@ pub(super) fn obligations(
         }
         let form = ranges.forms.get(obligation.coord).clone();
         let values = ranges.form(path, &form);
-        let inside = obligation.range.contains_interval(values);
+        let steps = obligation.kind == TargetKind::Steps;
+        let inside = steps || obligation.range.contains_interval(values);
+        let far = inside.then(|| leaves_space(ranges, path, obligation, &form, reader)).flatten();
+        if steps || far.is_some() {
+            problems.extend(far.map(|far| far.through(&obligation.place.calls)));
+            continue;
+        }
         let element = matches!(obligation.kind, TargetKind::View | TargetKind::TakeSource);
         match unbounded_data(body, ranges, path, obligation.coord) {
             Some(node) if !values.is_bounded() || !inside || element => {
@@ -49,6 +55,41 @@ pub(super) fn obligations(
     }
     outside.iter().for_each(|group| problems.push(leaves(graph, (body, ranges), group, reader)));
     problems
+}
+
+/// The error for a coordinate that has bounds and is none, or that a view takes to what is none; without bounds it is
+/// up to who asks.
+pub(super) fn leaves_space(
+    ranges: &mut Ranges<'_>,
+    path: PathId,
+    obligation: &Obligation,
+    form: &Linear,
+    reader: &str,
+) -> Option<Diagnostic> {
+    let (lo, hi) = ranges.ends(path, form)?;
+    let (least, most) = (i128::from(1 - INF), i128::from(INF - 1));
+    let (first, last) = match obligation.kind {
+        // Beyond the index space it is the coordinate itself that is told.
+        TargetKind::Steps if lo < least || most < hi => return None,
+        TargetKind::Steps => (obligation.range.first().into(), obligation.range.last().into()),
+        TargetKind::View | TargetKind::TakeSource => (least, most),
+        TargetKind::Take | TargetKind::Table => return None,
+    };
+    let at = if lo < first { lo } else { Some(hi).filter(|hi| *hi > last)? };
+    let (name, along) = (quoted(&obligation.what), dimension(obligation));
+    let is_number = matches!(form.terms[..], [(Atom::Coord(Coord::Window(_)), 1)]);
+    let read = match obligation.kind {
+        TargetKind::Steps if is_number => {
+            format!("takes window {at} of {name} along {along}, which reaches outside")
+        }
+        TargetKind::Steps => format!("reads {name} along {along} at {at}, which {name} takes outside"),
+        _ => format!("reads {name} along {along} at {at}, outside"),
+    };
+    let message = format!("`{reader}` {read} the index space of ±(2^62 - 2)");
+    let (first, last) = (first.max(least), last.min(most));
+    let help = format!("keep it from {first} to {last}");
+    let label = if is_number { format!("window {at}") } else { format!("reaches {at}") };
+    Some(Diagnostic::new(Code::E0505, message).at(obligation.place.span, label).help(help))
 }
 
 /// Reads that leave one target along one dimension are one mistake: one boundary puts them all right.
@@ -166,6 +207,7 @@ fn leaves(
         TargetKind::View | TargetKind::TakeSource => (Code::E0502, quoted(&obligation.what)),
         TargetKind::Take => (Code::E0503, format!("take {}", quoted(&obligation.what))),
         TargetKind::Table => (Code::E0504, format!("table {}", quoted(&obligation.what))),
+        TargetKind::Steps => unreachable!("told by `leaves_space`"),
     };
     let computed = graph.tensors.iter().any(|tensor| *tensor.name == *reader && has_body(tensor));
     let own = computed && obligation.kind == TargetKind::View && *obligation.what == *reader;
@@ -328,7 +370,7 @@ fn advice(obligation: &Obligation, values: Interval) -> String {
         (TargetKind::Take, ..) => {
             "make the `window` of the take larger, or the coordinate smaller: it is counted from 0".to_owned()
         }
-        (TargetKind::Table, ..) => {
+        (TargetKind::Table | TargetKind::Steps, ..) => {
             format!("bound it: `clamp({}, 0, {})`", place.text, last.unwrap_or_default())
         }
     }

@@ -9,7 +9,7 @@
 
 use super::blocks::{Moved, moved_by_block};
 use super::bounds::{Known, bound};
-use super::exact::Space;
+use super::exact::{Ends, I64, Space, extremes};
 use super::guards::{ALWAYS, Facts, Guards, PathId};
 use super::integers::{int_binary, int_power, interval, small};
 use super::linear::{Atom, Forms, Linear};
@@ -19,6 +19,7 @@ use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::{Element, Ty};
 use crate::index::interval::{ceil_div, floor_div};
 use crate::index::{INF, Interval, Window};
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashMap};
 
 /// The values of a float node.
@@ -94,6 +95,22 @@ impl<'b> Ranges<'b> {
         self.learn(path);
         self.node_atoms(form).into_iter().for_each(|node| self.ensure(path, node));
         self.bounded(path, form)
+    }
+
+    /// The lowest and the highest value of a form, also beyond the index space; none if a part of it has no bounds, or
+    /// if it could wrap.
+    pub fn ends(&mut self, path: PathId, form: &Linear) -> Option<Ends> {
+        let values = self.form(path, form);
+        if values.is_bounded() {
+            return (!values.is_empty()).then(|| (values.first().into(), values.last().into()));
+        }
+        let bounded = Cell::new(true);
+        let ends = extremes(form, &self.forms.floors, &|atom| {
+            let range = self.atom(path, atom);
+            bounded.set(bounded.get() && range.is_bounded());
+            (range.first().into(), range.last().into())
+        });
+        (bounded.get() && I64.0 <= ends.0 && ends.1 <= I64.1).then_some(ends)
     }
 
     /// The reach of `stride · ⌊coord / per⌋ + rest`, for a `per` with more residues than are told apart.

@@ -131,7 +131,7 @@ impl Engine {
     }
 
     fn planned(&self, view: &Arc<View>, world: Arc<World>) -> Result<Box<dyn Planned>> {
-        stays_inside(&self.program.graph, view).map_err(|diagnostic| self.error(diagnostic))?;
+        stays_inside(&self.program, view).map_err(|diagnostic| self.error(diagnostic))?;
         let job = Job { view: view.clone(), world, limits: self.limits.clone() };
         let planned = self.backend.plan(job.clone()).map_err(|diagnostic| self.error(diagnostic))?;
         let peak = planned.plan().bytes_peak;

@@ -176,6 +176,9 @@ pub enum TargetKind {
     TakeSource,
     /// A table of constants.
     Table,
+    /// A tensor or a view, whose own steps take coordinates beyond the range out of the index space: of those without
+    /// bounds nobody asks there.
+    Steps,
 }
 
 /// A coordinate that must lie in a range, whatever the data: proven by the access stage.
@@ -222,8 +225,17 @@ pub struct Body {
     pub tables: Vec<Arc<Table>>,
     /// Reduction variables.
     pub binders: Vec<BoundVar>,
-    obligations: Vec<Obligation>,
-    obliged: HashSet<Promise>,
+    obliged: Box<Obliged>,
+}
+
+/// What must be proven about the coordinates of a body.
+#[derive(Clone, Debug, Default)]
+struct Obliged {
+    all: Vec<Obligation>,
+    /// Each once.
+    known: HashSet<Promise>,
+    /// Of every read, those that are about steps.
+    steps: HashMap<NodeId, Vec<usize>>,
 }
 
 /// The most nodes a body may have.
@@ -371,14 +383,23 @@ impl Body {
     /// Adds what must be proven about a coordinate; the same again is kept once.
     pub fn oblige(&mut self, obligation: Obligation) {
         let Obligation { read, coord, range, what, dim, .. } = &obligation;
-        if self.obliged.insert((*read, *coord, *range, what.clone(), dim.clone())) {
-            self.obligations.push(obligation);
+        let Obliged { all, known, steps } = &mut *self.obliged;
+        if known.insert((*read, *coord, *range, what.clone(), dim.clone())) {
+            if obligation.kind == TargetKind::Steps {
+                steps.entry(*read).or_default().push(all.len());
+            }
+            all.push(obligation);
         }
+    }
+
+    /// Coordinates that views and windows move on to one read, and where they must lie.
+    pub fn steps_to(&self, read: NodeId) -> impl Iterator<Item = &Obligation> {
+        self.obliged.steps.get(&read).into_iter().flatten().map(|at| &self.obliged.all[*at])
     }
 
     /// What must be proven about coordinates.
     pub fn obligations(&self) -> &[Obligation] {
-        &self.obligations
+        &self.obliged.all
     }
 
     /// For every node the first one that has its value: reads in different arms of an `if` are told apart as nodes,

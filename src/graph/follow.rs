@@ -11,12 +11,13 @@ use super::elaborate::unify;
 use super::resolve_weak::{Resolved, resolve_weak};
 use super::scalar::{BinaryFn, Scalar};
 use super::types::{Element, Ty};
-use super::view::{Boundary, Step, View, row_major};
+use super::view::{Boundary, Step, View, dimension_label, row_major};
 use super::window::Take;
 use crate::index::transform::ArrayMap;
-use crate::index::{Affine, Domain, Interval, OutputMap};
+use crate::index::{Affine, Domain, Interval, OutputMap, Transform};
 use crate::source::Span;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Arms of `if`, numbered: reads in different arms stay apart, so that each keeps its own proof.
 #[derive(Debug, Default)]
@@ -41,6 +42,16 @@ pub(super) struct Walk<'w> {
     pub arm: u32,
     /// Where the read was written.
     pub span: Span,
+    /// Coordinates on the way, and where they must lie so that what follows of them are coordinates.
+    pub limits: Vec<Limit>,
+}
+
+/// A coordinate that a step of a view moves, and where that leads to a coordinate.
+pub(super) struct Limit {
+    pub coord: NodeId,
+    pub range: Interval,
+    /// The dimension, as messages call it.
+    pub dim: Arc<str>,
 }
 
 /// What a walk ends in.
@@ -51,6 +62,8 @@ pub(super) struct Followed {
     pub read: NodeId,
     /// The coordinates of that read.
     pub coords: Vec<NodeId>,
+    /// What must hold on the way.
+    pub limits: Vec<Limit>,
 }
 
 /// The view as a body of its own, over its own coordinates.
@@ -58,14 +71,16 @@ pub fn view_body(view: &View, span: Span) -> Resolved {
     let mut body = Body::default();
     let coord = |dim: usize| Op::Coord(Coord::Global(dim as u32));
     let coords = (0..view.rank()).map(|dim| body.push(coord(dim), Ty::WeakInt, span)).collect();
-    let root = Walk { body: &mut body, arms: &mut Arms::default(), arm: 0, span }.read(view, coords).value;
+    let root = Walk { body: &mut body, arms: &mut Arms::default(), arm: 0, span, limits: Vec::new() }
+        .read(view, coords)
+        .value;
     contract(&resolve_weak(&body, root, view.element, Element::F32))
 }
 
 /// A take as a body over the `rank` window numbers and the place inside the take.
 pub fn take_body(take: &Take, rank: usize) -> Resolved {
     let (mut body, span) = (Body::default(), take.span);
-    let mut walk = Walk { body: &mut body, arms: &mut Arms::default(), arm: 0, span };
+    let mut walk = Walk { body: &mut body, arms: &mut Arms::default(), arm: 0, span, limits: Vec::new() };
     let coords = (0..take.sizes.len()).map(|dim| {
         let place = walk.coord(rank + dim);
         let offset = walk.body.weak_int(take.offset[dim], span);
@@ -91,13 +106,29 @@ impl Walk<'_> {
 
     /// A read of `view` at `coords`.
     pub(super) fn read(&mut self, view: &View, coords: Vec<NodeId>) -> Followed {
-        self.follow(view, view.steps(), coords, self.arm)
+        let followed = self.follow(view, view.steps(), coords, self.arm);
+        Followed { limits: std::mem::take(&mut self.limits), ..followed }
+    }
+
+    /// What a map of the language moves, it moves alone: one coordinate to one.
+    fn limit(&mut self, map: &Transform, coords: &[NodeId]) {
+        for output in map.outputs() {
+            let OutputMap::Affine(affine) = output else { continue };
+            let [term] = affine.terms() else { continue };
+            let (range, dim) =
+                (Interval::into_space(affine.offset().into(), term.stride), &map.domain().dims()[term.dim]);
+            if !range.contains_interval(dim.enforced()) {
+                let dim = dimension_label(term.dim, dim);
+                self.limits.push(Limit { coord: coords[term.dim], range, dim });
+            }
+        }
     }
 
     fn follow(&mut self, view: &View, steps: &[Step], mut coords: Vec<NodeId>, arm: u32) -> Followed {
         for (at, step) in steps.iter().enumerate() {
             coords = match step {
                 Step::Map(map) => {
+                    self.limit(map, &coords);
                     let outputs = map.outputs().iter();
                     outputs.map(|output| self.map_output(map.domain(), output, &coords)).collect()
                 }
@@ -115,7 +146,7 @@ impl Walk<'_> {
         }
         let ty = Ty::Strong(view.element.computed());
         let read = self.body.push(Op::Read { tensor: view.base, coords: coords.clone(), arm }, ty, self.span);
-        Followed { value: read, read, coords }
+        Followed { value: read, read, coords, limits: Vec::new() }
     }
 
     /// Inside the bounds the rest of the steps, outside them the value.

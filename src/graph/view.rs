@@ -286,6 +286,11 @@ fn count(storage: &[Interval]) -> Option<i64> {
     storage.iter().try_fold(1i64, |product, range| product.checked_mul(range.len()?))
 }
 
+/// The label of a dimension, or its position.
+pub(crate) fn dimension_label(at: usize, dim: &Dim) -> Arc<str> {
+    if dim.label.is_empty() { at.to_string().into() } else { dim.label.as_str().into() }
+}
+
 /// A dimension by its label, for messages.
 pub(crate) fn dimension_name(dim: &Dim) -> String {
     if dim.label.is_empty() { format!("`{dim}`") } else { format!("`{}`", dim.label) }

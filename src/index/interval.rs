@@ -334,6 +334,22 @@ impl Interval {
         Ok(Interval { first, last })
     }
 
+    /// The coordinates that `offset + stride · x` takes to coordinates.
+    ///
+    /// ```text
+    /// 4 * x     at most 2^60 - 1 either way: beyond that it leaves the index space
+    /// ```
+    pub fn into_space(offset: i128, stride: i64) -> Interval {
+        let (most, step) = (i128::from(INF) - 1, i128::from(stride).abs());
+        if step == 0 {
+            return Interval::all();
+        }
+        let offset = offset * i128::from(stride.signum());
+        let (first, last) = (-(most + offset).div_euclid(step), (most - offset).div_euclid(step));
+        let end = |end: i128| if end.abs() >= most { INF * end.signum() as i64 } else { end as i64 };
+        Interval { first: end(first), last: end(last) }
+    }
+
     /// The empty interval at this one's place.
     fn emptied(self) -> Interval {
         let first = if self.first == -INF { 0 } else { self.first };

@@ -13,8 +13,7 @@ use crate::access::linear::{Atom, Linear};
 use crate::access::{Driver, Reach};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::{TensorKind, WindowBody};
-use crate::index::interval::floor_div;
-use crate::index::{INF, Interval, Window};
+use crate::index::{Interval, Window};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one stage needs of another.
@@ -315,31 +314,10 @@ impl NeedDim {
 }
 
 fn reached(reach: Reach, region: &[Interval], windows: &[Window], stages: &Stages, id: TensorId) -> Interval {
-    let Some(driver) = reach.driver else { return reach.range };
-    let coords = match driver.coord {
-        Coord::Global(dim) => region[dim as usize],
-        Coord::Window(dim) => {
-            let dim = dim as usize;
-            let domain = stages.tensor(id).domain.dims()[dim].interval;
-            let touching = windows[dim].touching(region[dim]).unwrap_or(Interval::all());
-            touching.intersect(windows[dim].inside(domain).unwrap_or(Interval::all()))
-        }
-        Coord::Local(_) | Coord::Bound(_) => return Interval::all(),
+    let numbers = |dim: usize| {
+        let domain = stages.tensor(id).domain.dims()[dim].interval;
+        let touching = windows[dim].touching(region[dim]).unwrap_or(Interval::all());
+        touching.intersect(windows[dim].inside(domain).unwrap_or(Interval::all()))
     };
-    if coords.is_empty() {
-        return coords;
-    }
-    let ends = [coords.first(), coords.last()].map(|end| scaled(end, driver));
-    let (lo, hi) = (ends[0].min(ends[1]), ends[0].max(ends[1]));
-    let limits = reach.clip.unwrap_or(Interval::all());
-    let bound = |end: i128| end.clamp(limits.first().into(), limits.last().into()) as i64;
-    let (lo, hi) = (bound(lo + i128::from(reach.range.first())), bound(hi + i128::from(reach.range.last())));
-    Interval::closed(lo, hi).unwrap_or(Interval::all())
-}
-
-fn scaled(end: i64, driver: Driver) -> i128 {
-    if end.abs() >= INF {
-        return i128::from(end) * i128::from(driver.stride.signum());
-    }
-    i128::from(floor_div(end, driver.per)) * i128::from(driver.stride)
+    reach.over(region, numbers).unwrap_or(Interval::all())
 }

@@ -9,10 +9,12 @@
 //! Elements are bytes as in files: row-major, little-endian, a bool is a byte 0 or 1, an f16 its 16 bits.
 
 use super::inputs::InputData;
+use super::kept::cut;
 use super::stats::{Plan, Stats};
-use crate::access::leaves_stored;
+use crate::access::footprint::view_footprint;
+use crate::access::{leaves_stored, space};
+use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
-use crate::graph::Graph;
 use crate::graph::body::TensorId;
 use crate::graph::types::Element;
 use crate::graph::view::View;
@@ -60,13 +62,16 @@ pub struct Job {
     pub limits: Limits,
 }
 
-/// An error for a read that a bound which is not enforced lets leave its tensor: nothing is proven there.
-pub fn stays_inside(graph: &Graph, view: &View) -> Result<()> {
-    let reader = format!("a read of {}", quoted(&view.name));
-    match leaves_stored(graph, view, graph.tensor(view.base).span, &reader) {
-        Some(diagnostic) => Err(Box::new(diagnostic)),
-        None => Ok(()),
-    }
+/// An error for a read that a bound which is not enforced lets leave its tensor, since nothing is proven there, or that
+/// needs elements outside the index space.
+pub fn stays_inside(program: &Program, view: &View) -> Result<()> {
+    let Program { graph, accesses } = program;
+    let (reader, span) = (format!("a read of {}", quoted(&view.name)), graph.tensor(view.base).span);
+    let region = || cut(view).or_else(|| view_footprint(view, &view.intervals(), span));
+    let wrong = leaves_stored(graph, view, span, &reader)
+        .or_else(|| space::shown_outside(view, span))
+        .or_else(|| space::leaves(graph, accesses, view.base, region()?));
+    wrong.map_or(Ok(()), Diagnostic::err)
 }
 
 /// How a run is bounded; no result depends on it.

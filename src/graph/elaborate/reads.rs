@@ -10,12 +10,12 @@ use super::operators::Operand;
 use super::{Elaborator, Value};
 use crate::diagnostic::{Code, Diagnostic, Result, counted, given, quoted};
 use crate::graph::body::{Coord, NodeId, Obligation, Op, Place, Table, TargetKind, TensorId};
-use crate::graph::follow::{Followed, Walk};
+use crate::graph::follow::{Followed, Limit, Walk};
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::Ty;
-use crate::graph::view::{View, row_major};
+use crate::graph::view::{View, dimension_label, row_major};
 use crate::graph::window::Take;
-use crate::index::{Dim, Interval};
+use crate::index::Interval;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Index, IndexKind};
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Elaborator<'_, '_> {
 
     fn read_view(&mut self, view: &View, coords: &[ExprId], span: Span) -> Result<NodeId> {
         let dims = view.domain().dims().iter().enumerate();
-        let dims = dims.map(|(at, dim)| (dim_name(at, dim), dim.enforced())).collect();
+        let dims = dims.map(|(at, dim)| (dimension_label(at, dim), dim.enforced())).collect();
         let nodes = self.coordinates(coords)?;
         let followed = self.walk(span).read(view, nodes.clone());
         let node = followed.value;
@@ -120,6 +120,7 @@ impl Elaborator<'_, '_> {
             coords,
         );
         self.oblige_base(view, &followed, span);
+        self.oblige_steps(&view.name, &followed, span);
         Ok(node)
     }
 
@@ -128,18 +129,19 @@ impl Elaborator<'_, '_> {
         let nodes = self.coordinates(coords)?;
         let source: Vec<NodeId> =
             (0..nodes.len()).map(|dim| self.take_coordinate(take, dim, nodes[dim], span)).collect();
-        let followed = self.walk(span).read(&take.source, source.clone());
+        let mut followed = self.walk(span).read(&take.source, source.clone());
+        followed.limits.extend((0..nodes.len()).filter_map(|dim| self.take_limit(take, dim, span)));
         let node = followed.value;
         let source_dims = || take.source.domain().dims().iter().enumerate();
         let sizes = take.sizes.iter().zip(source_dims());
-        let dims = sizes.map(|(size, (at, dim))| (dim_name(at, dim), interval(0, *size))).collect();
+        let dims = sizes.map(|(size, (at, dim))| (dimension_label(at, dim), interval(0, *size))).collect();
         self.oblige(
             node,
             &Target { kind: TargetKind::Take, name: &take.name, base: None, dims },
             &nodes,
             coords,
         );
-        let dims = source_dims().map(|(at, dim)| (dim_name(at, dim), dim.enforced())).collect();
+        let dims = source_dims().map(|(at, dim)| (dimension_label(at, dim), dim.enforced())).collect();
         self.oblige(
             node,
             &Target { kind: TargetKind::TakeSource, name: &take.source.name, base: None, dims },
@@ -147,6 +149,7 @@ impl Elaborator<'_, '_> {
             coords,
         );
         self.oblige_base(&take.source, &followed, span);
+        self.oblige_steps(&take.source.name, &followed, span);
         Ok(node)
     }
 
@@ -160,9 +163,37 @@ impl Elaborator<'_, '_> {
         for (((at, dim), range), coord) in dims.zip(&followed.coords) {
             let place = Place { span, text: "…".into(), calls: self.calls.as_slice().into() };
             let (kind, what) = (TargetKind::View, base.name.clone());
-            let (read, coord, dim) = (followed.read, *coord, dim_name(at, dim));
+            let (read, coord, dim) = (followed.read, *coord, dimension_label(at, dim));
             self.body.oblige(Obligation { kind, read, coord, range, what, base: None, dim, place });
         }
+    }
+
+    /// What views and windows work out on the way to the base must be coordinates.
+    fn oblige_steps(&mut self, what: &Arc<str>, followed: &Followed, span: Span) {
+        for Limit { coord, range, dim } in &followed.limits {
+            let place = Place { span, text: "…".into(), calls: self.calls.as_slice().into() };
+            self.body.oblige(Obligation {
+                kind: TargetKind::Steps,
+                read: followed.read,
+                coord: *coord,
+                range: *range,
+                what: what.clone(),
+                base: None,
+                dim: dim.clone(),
+                place,
+            });
+        }
+    }
+
+    /// The numbers of windows whose slice of the source has coordinates only.
+    fn take_limit(&mut self, take: &Take, dim: usize, span: Span) -> Option<Limit> {
+        let driver = take.map[dim]?;
+        let coord = self.body.push(Op::Coord(Coord::Window(driver as u32)), Ty::WeakInt, span);
+        let first = i128::from(take.offset[dim]);
+        let last = first + i128::from(take.sizes[dim]) - 1;
+        let [first, last] = [first, last].map(|offset| Interval::into_space(offset, take.stride[dim]));
+        let dim = dimension_label(dim, &take.source.domain().dims()[dim]);
+        Some(Limit { coord, range: first.intersect(last), dim })
     }
 
     fn take_coordinate(&mut self, take: &Take, dim: usize, local: NodeId, span: Span) -> NodeId {
@@ -263,7 +294,7 @@ impl Elaborator<'_, '_> {
     }
 
     fn walk(&mut self, span: Span) -> Walk<'_> {
-        Walk { body: &mut self.body, arms: &mut self.arms, arm: self.arm, span }
+        Walk { body: &mut self.body, arms: &mut self.arms, arm: self.arm, span, limits: Vec::new() }
     }
 
     /// A number given to an op that takes an element of the view: `.pad(…, value)`, `.fill(value)`.
@@ -296,10 +327,6 @@ fn plain_indices(indices: &[Index]) -> Option<Vec<ExprId>> {
         Index { .. } => None,
     };
     indices.iter().map(plain).collect()
-}
-
-fn dim_name(at: usize, dim: &Dim) -> Arc<str> {
-    if dim.label.is_empty() { at.to_string().into() } else { dim.label.as_str().into() }
 }
 
 fn interval(lo: i64, hi: i64) -> Interval {
