@@ -119,6 +119,16 @@ fn commands_show_what_there_is() {
 }
 
 #[test]
+fn a_tensor_is_drawn_as_its_output_says() {
+    let mut session = session();
+    let inputs =
+        ["tensor a: f32[y: 2, x: 8] = x / 8", "output \"a.png\" = a[:, 0:4] range 0..2 colormap heat"];
+    inputs.iter().for_each(|input| assert_eq!(session.enter(input).told, ""));
+    assert!(session.enter(":show a[:, :]").out.starts_with("f32[y: 2, x: 8]  0 to 2\n"));
+    assert!(session.enter(":show a[:, :] 0..1").out.starts_with("f32[y: 2, x: 8]  0 to 1\n"));
+}
+
+#[test]
 fn what_did_not_change_is_not_computed_again() {
     let mut session = session();
     let inputs = [

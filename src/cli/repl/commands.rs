@@ -182,7 +182,8 @@ fn show(session: &mut Session, argument: &str) -> Told {
         return Err(session.fault(Diagnostic::new(Code::E0102, message).help(help)));
     }
     let (array, _) = session.elements(slice, &view)?;
-    let picture = Picture::of(&array, map, range).map_err(|why| {
+    let (own_map, own_range) = session.engine.program().graph.looks(&view.name);
+    let picture = Picture::of(&array, map.or(own_map.as_deref()), range.or(own_range)).map_err(|why| {
         session.fault(Diagnostic::new(Code::E0102, why).help("drop dimensions: `height[0, 0:256, 0:256]`"))
     })?;
     Ok(format!(
