@@ -123,6 +123,23 @@ fn noise_in_doubles_has_vectors_as_wide_as_any() {
     assert_eq!(bits("f32(warp(f64(y) / 30, f64(x) / 30, 4, 6, 0.6))"), bits("y + 2 * x"));
 }
 
+/// What a view that steps asks for is found out once; far away, where that would take more, it is found out again.
+#[test]
+fn a_stepping_view_is_planned_for_its_place() {
+    let script = "
+        tensor p: f32[x: inf] = sin(rand(x))
+        tensor q: f32[x: inf] = sin(p[x - 1]) + sin(p[x + 1])
+        tensor far: f32[x: inf] = sin(q[x]) - sin(q[0])";
+    let engine = compiled(jit(1, &[]), script);
+    let interp = compiled(Engine::builder().kind(Kind::Interp), script);
+    for first in [0i64, 64, 1 << 33, -(1 << 35), 128, 1 << 33] {
+        let slice = format!("far[{first}:{}:4]", first + 64);
+        let (data, stats) = read(&engine, &slice);
+        assert!(elements(&stats, "q") + elements(&stats, "p") < 150, "{slice}: {:?}", stats.computed);
+        assert!(data == read(&interp, &slice).0, "{slice}: other bits");
+    }
+}
+
 /// A viewer far out steps further than 2^31 elements: its rows are as wide as any, and hold the right bits.
 #[test]
 fn long_steps_have_vectors_as_wide_as_any() {
