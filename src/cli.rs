@@ -96,7 +96,7 @@ fn later(command: &str, report: &mut Report) -> Outcome {
 
 #[cfg(feature = "lsp")]
 fn lsp(report: &mut Report) -> Outcome {
-    match crate::lsp::serve() {
+    match crate::lsp::serve(files::library_file) {
         Ok(crate::lsp::Ended::Properly) => Outcome::Done,
         Ok(crate::lsp::Ended::Abruptly) => Outcome::Failed,
         Err(message) => report.fail("the editor", Diagnostic::new(Code::E0001, message)),

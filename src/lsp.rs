@@ -28,6 +28,7 @@ use serde_json::Value;
 use server::Server;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 
 /// How a session ended.
@@ -39,22 +40,25 @@ pub enum Ended {
     Abruptly,
 }
 
+/// A module of the standard library and its text -> a file that an editor can show: its texts are in the binary.
+pub type Library = fn(&str, &str) -> Option<PathBuf>;
+
 /// Serves an editor on stdin and stdout until it goes.
-pub fn serve() -> Result<Ended, String> {
+pub fn serve(library: Library) -> Result<Ended, String> {
     let (connection, threads) = Connection::stdio();
     let capabilities = server::capabilities();
     if let Err(error) = connection.initialize(capabilities) {
         return Err(format!("the editor did not introduce itself: {error}"));
     }
-    let ended = listen(&connection);
+    let ended = listen(&connection, Server::new(library));
     drop(connection);
     threads.join().map_err(|error| format!("cannot talk to the editor: {error}"))?;
     Ok(ended)
 }
 
 /// Answers messages until the editor says `exit` or goes away.
-fn listen(connection: &Connection) -> Ended {
-    let (mut server, mut queue, mut goodbye) = (Server::default(), VecDeque::new(), false);
+fn listen(connection: &Connection, mut server: Server) -> Ended {
+    let (mut queue, mut goodbye) = (VecDeque::new(), false);
     let messages = gather(connection);
     loop {
         if queue.is_empty() {

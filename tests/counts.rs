@@ -123,6 +123,38 @@ fn noise_in_doubles_has_vectors_as_wide_as_any() {
     assert_eq!(bits("f32(warp(f64(y) / 30, f64(x) / 30, 4, 6, 0.6))"), bits("y + 2 * x"));
 }
 
+/// What a view that steps asks for is found out once; far away, where that would take more, it is found out again.
+#[test]
+fn a_stepping_view_is_planned_for_its_place() {
+    let script = "
+        tensor p: f32[x: inf] = sin(rand(x))
+        tensor q: f32[x: inf] = sin(p[x - 1]) + sin(p[x + 1])
+        tensor far: f32[x: inf] = sin(q[x]) - sin(q[0])";
+    let engine = compiled(jit(1, &[]), script);
+    let interp = compiled(Engine::builder().kind(Kind::Interp), script);
+    for first in [0i64, 64, 1 << 33, -(1 << 35), 128, 1 << 33] {
+        let slice = format!("far[{first}:{}:4]", first + 64);
+        let (data, stats) = read(&engine, &slice);
+        assert!(elements(&stats, "q") + elements(&stats, "p") < 150, "{slice}: {:?}", stats.computed);
+        assert!(data == read(&interp, &slice).0, "{slice}: other bits");
+    }
+}
+
+/// A viewer far out steps further than 2^31 elements: its rows are as wide as any, and hold the right bits.
+#[test]
+fn long_steps_have_vectors_as_wide_as_any() {
+    let script = "tensor h: f32[y: inf, x: inf] = f32(f64(x) / 3.0) + rand(y, x) + f32(x // 1024 % 1000)";
+    for step in [1i64, 1 << 31, -(1 << 31), 1 << 40, (1 << 50) + 1] {
+        let range = format!("{}:{}:{step}", 7 - 20 * step, 7 + 20 * step);
+        let slice = format!("h[0:3, {range}]");
+        let (data, stats) = read(&compiled(jit(1, &[]), script), &slice);
+        let near = read(&compiled(jit(1, &[]), script), "h[0:3, 0:40]").1;
+        assert_eq!(stats.vector_bits, near.vector_bits, "{slice}");
+        let interp = compiled(Engine::builder().kind(Kind::Interp), script);
+        assert!(data == read(&interp, &slice).0, "{slice}: other bits");
+    }
+}
+
 #[test]
 fn what_takes_many_reads_is_computed_once() {
     let (_, stats) = read(&compiled(jit(1, &[64, 768]), MEANS), "out[0:768, 0:768]");

@@ -199,7 +199,7 @@ fn a_file_that_is_not_what_was_declared_shows_both() {
         check_error(
             read(&fixture(name), &Expect { element: Element::U8, shape: &[5, 7] }),
             "holds u8[5, 7, 3], but the declaration says u8[5, 7]",
-            Some("declare the shape that the file has, or bind another file"),
+            Some("its colours are a third dimension: declare `u8[y: 5, x: 7, c: 3]`"),
         );
     }
 }

@@ -8,7 +8,7 @@ pub(super) use crate::engine::files::{Folder, why};
 use crate::io::disk::{self as fs, File};
 use crate::io::write_whole;
 use std::io::{self, ErrorKind, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The text of a script.
 pub(super) fn read_script(path: &Path) -> Result<String> {
@@ -16,6 +16,24 @@ pub(super) fn read_script(path: &Path) -> Result<String> {
         return files::read_text("standard input", Ok(io::stdin().lock()), || None);
     }
     files::read_script(path)
+}
+
+/// A folder that a variable of the environment names.
+pub(super) fn folder_of(variable: &str) -> Option<PathBuf> {
+    std::env::var_os(variable).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// A module of the standard library as a file of the user's cache, for editors to show; none where it cannot be written.
+#[cfg(feature = "lsp")]
+pub(super) fn library_file(module: &str, text: &str) -> Option<PathBuf> {
+    let cache = folder_of("XDG_CACHE_HOME").or_else(|| Some(folder_of("HOME")?.join(".cache")))?;
+    let folder = cache.join("itp/std");
+    fs::create_dir_all(&folder).ok()?;
+    let path = folder.join(format!("{module}.itp"));
+    if fs::read(&path).is_ok_and(|old| old == text.as_bytes()) {
+        return Some(path);
+    }
+    write_whole(&path, text.as_bytes()).ok().map(|()| path)
 }
 
 /// A path as messages and diagnostics show it.

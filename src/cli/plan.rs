@@ -22,7 +22,6 @@ use crate::graph::{Graph, TensorKind};
 use crate::picture::{Chart, ChartLane, NodeKind, to_timeline_svg};
 use crate::plan::timeline::{Lane, Timeline};
 use serde_json::json;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Says what a run would do.
@@ -35,13 +34,17 @@ fn planned(args: &PlanArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     session::refuse_run_options(&session.name, &args.options, "plan", report)?;
     let describe = if args.json { as_json } else { as_text };
     let mut text = String::new();
-    let reads = session.reads(&args.read, report)?;
-    for (at, (name, view)) in reads.iter().enumerate() {
+    let mut charts = Vec::new();
+    for (name, view) in &session.reads(&args.read, report)? {
         let sketch = sketched(&session, name, view, report)?;
         text.push_str(&describe(name, &sketch));
-        if let (0, Some(path)) = (at, &args.out) {
-            drawn(&session, name, &sketch, path, report)?;
+        if args.out.is_some() {
+            charts.push(chart(&session.engine.program().graph, name, &sketch));
         }
+    }
+    if let Some(path) = &args.out {
+        let written = files::write(path, &to_timeline_svg(&charts));
+        written.map_err(|diagnostic| report.fail(&files::shown(path), *diagnostic))?;
     }
     Ok(report.print(&text))
 }
@@ -80,19 +83,7 @@ pub(super) fn lanes_table(timeline: &Timeline) -> String {
     lines.collect()
 }
 
-/// Draws the lives of tiles.
-fn drawn(
-    session: &Session,
-    name: &str,
-    sketch: &Sketch,
-    path: &Path,
-    report: &mut Report,
-) -> Result<(), Outcome> {
-    let chart = chart(&session.engine.program().graph, name, sketch);
-    let written = files::write(path, &to_timeline_svg(&chart));
-    written.map_err(|diagnostic| report.fail(&files::shown(path), *diagnostic))
-}
-
+/// The lives of tiles, to be drawn.
 fn chart(graph: &Graph, name: &str, sketch: &Sketch) -> Chart {
     let (plan, timeline) = (sketch.plan(), sketch.timeline().unwrap_or_default());
     let lanes = timeline.lanes.iter().map(|lane| ChartLane {

@@ -3,6 +3,8 @@
 //! ```text
 //! hills.png ━━━━━━━━━━━━━━━╸          58 %  2 s left
 //! ```
+//!
+//! Until the first part of a run is done, a sign shows that it goes on.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, stderr};
@@ -25,13 +27,15 @@ pub(super) struct Progress {
 struct State {
     name: String,
     start: Instant,
+    /// Until there is a bar.
+    waiting: Option<Waiting>,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
     /// No run yet; nothing is ever drawn where it is quiet or no terminal.
     pub(super) fn new(quiet: bool) -> Progress {
-        let state = State { name: String::new(), start: Instant::now(), bar: None };
+        let state = State { name: String::new(), start: Instant::now(), waiting: None, bar: None };
         Progress { seen: !quiet && stderr().is_terminal(), state: Mutex::new(state) }
     }
 
@@ -48,13 +52,18 @@ impl Progress {
 
     /// A run begins; its bar is called `name`.
     pub(super) fn begin(&self, name: &str) {
+        self.end();
+        let waiting = self.seen.then(|| Progress::waiting(false, name));
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = State { name: name.to_owned(), start: Instant::now(), bar: None };
+        *state = State { name: name.to_owned(), start: Instant::now(), waiting, bar: None };
     }
 
     /// The run is over, and its bar goes away.
     pub(super) fn end(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(waiting) = state.waiting.take() {
+            waiting.end();
+        }
         if let Some(bar) = state.bar.take() {
             bar.finish_and_clear();
         }
@@ -73,6 +82,9 @@ impl Progress {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.start.elapsed() < PATIENCE {
             return;
+        }
+        if let Some(waiting) = state.waiting.take() {
+            waiting.end();
         }
         let (name, start) = (state.name.clone(), state.start);
         let bar = state.bar.get_or_insert_with(|| bar(&name, start));

@@ -186,20 +186,22 @@ fn recurrence(tensor: &Tensor, id: TensorId, span: Span) -> Result<Recurrence> {
         .iter()
         .find(|(coords, _)| (0..coords.len()).all(|dim| back(dim, coords).is_none()))
         .map_or(span, |(_, span)| *span);
-    let clamped = (0..tensor.domain.rank())
+    let folded = (0..tensor.domain.rank())
         .filter(bounded)
-        .find(|dim| own.iter().all(|(coords, _)| back(*dim, &unclamped(body, coords)).is_some()));
+        .find(|dim| own.iter().all(|(coords, _)| back(*dim, &unfolded(body, coords)).is_some()));
     let mut refused = no_recurrence(tensor, span, endless.map(|dim| &tensor.domain.dims()[dim]));
-    if let Some(dim) = clamped {
-        refused.help = vec![clamp_the_others(tensor, dim)];
+    if let Some(dim) = folded {
+        let wraps = |node: NodeId| matches!(body.node(node).op, Op::Binary(BinaryFn::Rem, ..));
+        let boundary = if own.iter().any(|(coords, _)| wraps(coords[dim])) { "wrap" } else { "clamp" };
+        refused.help = vec![fold_the_others(tensor, dim, boundary)];
     }
     refused.err()
 }
 
-/// The coordinates before `.clamp()` folded them.
-fn unclamped(body: &Body, coords: &[NodeId]) -> Vec<NodeId> {
+/// The coordinates before `.clamp()` or `.wrap()` folded them.
+fn unfolded(body: &Body, coords: &[NodeId]) -> Vec<NodeId> {
     let bare = |mut node: NodeId| {
-        while let Op::Binary(BinaryFn::Min | BinaryFn::Max, a, _) = body.node(node).op {
+        while let Op::Binary(BinaryFn::Min | BinaryFn::Max | BinaryFn::Rem, a, _) = body.node(node).op {
             node = a;
         }
         node
@@ -207,8 +209,8 @@ fn unclamped(body: &Body, coords: &[NodeId]) -> Vec<NodeId> {
     coords.iter().copied().map(bare).collect()
 }
 
-/// `a.clamp()[t - 1, x - 1]` reads step 0 from step 0, so only `x` may be folded.
-fn clamp_the_others(tensor: &Tensor, dim: usize) -> String {
+/// `a.clamp()[t - 1, x - 1]` reads step 0 from step 0, and `a.wrap()` from the last, so only `x` may be folded.
+fn fold_the_others(tensor: &Tensor, dim: usize, boundary: &str) -> String {
     let dims = tensor.domain.dims();
     let others: Vec<_> =
         dims.iter().enumerate().filter(|(at, _)| *at != dim).map(|(_, dim)| &*dim.label).collect();
@@ -217,7 +219,7 @@ fn clamp_the_others(tensor: &Tensor, dim: usize) -> String {
     match others.is_empty() {
         true => format!("remove the boundary, and {guard}"),
         false => format!(
-            "fold the other dimensions only, `{}.clamp([{}])[…]`, and {guard}",
+            "fold the other dimensions only, `{}.{boundary}([{}])[…]`, and {guard}",
             tensor.name,
             others.join(", ")
         ),

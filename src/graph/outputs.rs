@@ -1,5 +1,6 @@
 //! `output "path" = name[slice] options`: what is written, to which kind of file, and how.
 
+use super::Graph;
 use super::check::Checker;
 use super::declare::items;
 use super::elaborate::Owner;
@@ -27,6 +28,15 @@ pub struct Output {
     pub options: OutputOptions,
     /// The item.
     pub span: Span,
+}
+
+impl Graph {
+    /// The colour map and range that the first image of a tensor or view is written with.
+    pub fn looks(&self, name: &str) -> (Option<Arc<str>>, Option<(f64, f64)>) {
+        let shown = |output: &&Output| output.kind.is_image() && *output.view.name == *name;
+        let options = self.outputs.iter().find(shown).map(|output| &output.options);
+        (options.and_then(|options| options.colormap.clone()), options.and_then(|options| options.range))
+    }
 }
 
 /// The kinds of file that can be written.

@@ -7,8 +7,9 @@ use super::analysis::{Analysis, ROOT, analyse};
 use super::documents::Documents;
 use super::fixes::{address, range};
 use super::occurrences::{Meaning, Occurrence};
-use super::places;
+use super::{Library, places};
 use crate::diagnostic::quoted;
+use crate::graph::modules::standard;
 use crate::source::Span;
 use crate::syntax::KEYWORDS;
 use lsp_types::{Location, TextEdit};
@@ -37,6 +38,20 @@ pub(super) fn definition(
 ) -> Option<Location> {
     let span = declared(analysis, meaning)?;
     let uri = places::parsed(&address(documents, analysis, uri, span.source)?)?;
+    Some(Location { uri, range: range(analysis, span) })
+}
+
+/// Where a thing of the standard library is declared, in a file that is made for it.
+pub(super) fn library_definition(
+    analysis: &Analysis,
+    meaning: Meaning,
+    library: Library,
+) -> Option<Location> {
+    let span = declared(analysis, meaning)?;
+    let own = analysis.sources.get(span.source);
+    let module = own.name.strip_prefix("std/")?.strip_suffix(".itp")?;
+    standard(module).filter(|text| **text == *own.text)?;
+    let uri = places::parsed(&places::uri(&library(module, &own.text)?))?;
     Some(Location { uri, range: range(analysis, span) })
 }
 

@@ -4,7 +4,7 @@ use super::analysis::{Analysis, ROOT};
 use super::documents::Documents;
 use super::occurrences::Meaning;
 use super::places::Lines;
-use super::{completion, fixes, hover, rename, symbols};
+use super::{Library, completion, fixes, hover, rename, symbols};
 use crate::diagnostic::Diagnostics;
 use crate::source::Span;
 use crate::syntax;
@@ -42,9 +42,9 @@ pub(super) fn capabilities() -> Value {
 }
 
 /// The open texts and what the editor was told about them.
-#[derive(Default)]
 pub(super) struct Server {
     documents: Documents,
+    library: Library,
     /// Files whose marks have to be taken away when nothing is wrong any more.
     marked: BTreeSet<String>,
 }
@@ -61,6 +61,11 @@ type Answer = Result<Value, Refusal>;
 type Found = (Arc<Analysis>, Option<(Span, Meaning)>);
 
 impl Server {
+    /// Nothing is open yet.
+    pub(super) fn new(library: Library) -> Server {
+        Server { documents: Documents::default(), library, marked: BTreeSet::new() }
+    }
+
     /// Takes note of what the editor tells.
     pub(super) fn note(&mut self, told: Notification) {
         match told.method.as_str() {
@@ -185,7 +190,8 @@ impl Server {
         let (analysis, found) = self.at(&place)?;
         let Some((_, meaning)) = found else { return Ok(Value::Null) };
         let uri = place.text_document.uri.as_str();
-        Ok(json!(rename::definition(&self.documents, &analysis, uri, meaning)))
+        let own = rename::definition(&self.documents, &analysis, uri, meaning);
+        Ok(json!(own.or_else(|| rename::library_definition(&analysis, meaning, self.library))))
     }
 
     fn references(&mut self, params: Value) -> Answer {

@@ -52,8 +52,21 @@ const CURVE: f64 = 110.0;
 const WIDTH: f64 = 900.0;
 const WIDEST: f64 = 28.0;
 
-/// Draws a chart.
-pub fn to_timeline_svg(chart: &Chart) -> String {
+/// Draws charts, one below the other.
+pub fn to_timeline_svg(charts: &[Chart]) -> String {
+    let (mut body, mut width, mut height) = (String::new(), 0.0f64, 0.0);
+    for chart in charts {
+        let (own, wide, high) = drawn(chart);
+        body += &format!("<g transform=\"translate(0 {})\">\n{own}</g>\n", number(height));
+        width = width.max(wide);
+        height += high;
+    }
+    let titles: Vec<&str> = charts.iter().map(|chart| &*chart.title).collect();
+    document(width, height, &titles.join("; "), &body)
+}
+
+/// A chart, its width and its height.
+fn drawn(chart: &Chart) -> (String, f64, f64) {
     let tasks = chart.alive.len().max(1) as f64;
     let step = (WIDTH / tasks).min(WIDEST);
     let mut body = line(LEFT, 26.0, "name", &chart.title);
@@ -69,8 +82,7 @@ pub fn to_timeline_svg(chart: &Chart) -> String {
         body += &line(LEFT, bottom + 16.0 * at as f64, "line", note);
     }
     let width = LEFT + (step * tasks).max(420.0) + RIGHT;
-    let height = bottom + 16.0 * chart.notes.len() as f64;
-    document(width, height, &chart.title, &body)
+    (body, width, bottom + 16.0 * chart.notes.len() as f64)
 }
 
 fn line(x: f64, y: f64, class: &str, text: &str) -> String {
@@ -161,13 +173,15 @@ mod tests {
             alive: vec![1, 2, 3, 2],
             notes: vec!["and more".to_owned()],
         };
-        let svg = to_timeline_svg(&chart);
+        let svg = to_timeline_svg(std::slice::from_ref(&chart));
         assert_eq!(svg.matches("<rect class=\"shape\"").count(), 4);
         assert!(svg.contains("a &lt;b&gt;") && svg.contains("3 tiles at the most"), "{svg}");
         assert!(
             svg.contains("y=\"56\"") && svg.contains("y=\"67\""),
             "tiles that live together are apart: {svg}"
         );
-        assert_eq!(to_timeline_svg(&Chart::default()).matches("<svg").count(), 1);
+        let two = to_timeline_svg(&[chart, Chart::default()]);
+        assert_eq!(two.matches("<svg").count(), 1);
+        assert!(two.contains("translate(0 0)") && two.matches("translate(0 ").count() == 2, "{two}");
     }
 }

@@ -49,6 +49,8 @@ pub(super) struct Common {
     pub(super) kernels: Kernels,
     /// The same with reads apart that move differently, where that makes a difference, by the tensor that is read.
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
+    /// What views that step ask for, the newest last.
+    stepping: Mutex<Vec<Known>>,
     /// What `set` items and the host wrote.
     pub(super) written: Written,
     /// Memory of workers, kept from run to run.
@@ -74,6 +76,7 @@ impl Tiled {
             stages: Arc::new(stages),
             kernels,
             apart: Mutex::default(),
+            stepping: Mutex::default(),
             written: Written::default(),
             spare: Spare::default(),
         };
@@ -92,7 +95,31 @@ impl Backend for Tiled {
     }
 }
 
+/// What a view that steps asks for. Its stages depend on its strides and on how much is asked, hardly on where, and take
+/// longer to find than a small box takes to compute: the tiles of a zoomed-out level find them once.
+struct Known {
+    question: Question,
+    asked: Asked,
+    /// What that took; the same for much more elsewhere is no answer.
+    cost: u128,
+}
+
+/// What is the same for all boxes of a size.
+#[derive(PartialEq)]
+struct Question {
+    /// The view, as wide as its strides allow.
+    wide: View,
+    /// The shape of the box.
+    lens: Vec<Option<i64>>,
+    threads: usize,
+    tile: Option<Vec<i64>>,
+}
+
+/// Answers that are kept, for some levels of some layers.
+const MOST_KNOWN: usize = 64;
+
 /// What a view asks for: a box of a stage.
+#[derive(Clone)]
 pub(super) struct Asked {
     pub(super) stages: Arc<Stages>,
     pub(super) target: TensorId,
@@ -178,6 +205,8 @@ pub(super) fn failed(error: PlanError) -> Box<Diagnostic> {
     }
 }
 
+/// An answer holds elsewhere if it takes no more than so many percent of what it took.
+const SAME: u128 = 125;
 /// Reads that move differently are set apart when a request takes this many times less that way.
 const FAR_LESS: u128 = 4;
 
@@ -192,6 +221,50 @@ impl Common {
 
     /// What a view asks for, of the stages that need less for it.
     fn best(&self, view: &View, limits: &Limits) -> Result<Asked> {
+        let Some(question) = self.question(view, limits) else { return self.cheapest(view, limits) };
+        if let Some(known) = self.known(&question, view, limits) {
+            return Ok(known);
+        }
+        let asked = self.cheapest(view, limits)?;
+        // Whoever stops asking gets any answer.
+        if let Ok(cost) = asked.cost(limits)
+            && !limits.stop.is_asked()
+        {
+            let mut known = self.stepping.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() >= MOST_KNOWN {
+                known.remove(0);
+            }
+            known.push(Known { question, asked: asked.clone(), cost });
+        }
+        Ok(asked)
+    }
+
+    /// The question of a view that steps, if its answer may be one to others.
+    fn question(&self, view: &View, limits: &Limits) -> Option<Question> {
+        let view = view.unshaped();
+        let base = self.stages.tensor(view.base);
+        let computed = matches!(base.kind, TensorKind::Pointwise(_) | TensorKind::Windowed(_));
+        let wide = if computed && cut(&view).is_none() { widened(&view, base)? } else { return None };
+        let lens = view.domain().dims().iter().map(|dim| dim.interval.len()).collect();
+        Some(Question { wide, lens, threads: limits.threads, tile: limits.tile.clone() })
+    }
+
+    /// The answer to a question that was asked elsewhere, if it takes about as much here.
+    fn known(&self, question: &Question, view: &View, limits: &Limits) -> Option<Asked> {
+        let region: Region = view.unshaped().domain().dims().iter().map(|dim| dim.interval).collect();
+        let known = self.stepping.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = known.iter().filter(|known| known.question == *question);
+        let mut same: Vec<(u128, Asked)> =
+            same.map(|known| (known.cost, Asked { region: region.clone(), ..known.asked.clone() })).collect();
+        drop(known);
+        same.sort_by_key(|(cost, _)| *cost);
+        let fits = |(cost, asked): &(u128, Asked)| {
+            asked.cost(limits).is_ok_and(|own| own <= cost.saturating_mul(SAME) / 100)
+        };
+        same.into_iter().find(fits).map(|(_, asked)| asked)
+    }
+
+    fn cheapest(&self, view: &View, limits: &Limits) -> Result<Asked> {
         let plain = Common::asked(&self.stages, view);
         let thinned = plain.thinned(limits);
         let plain = plain.cheaper(thinned, limits);

@@ -70,14 +70,14 @@ pub(super) fn describe(engine: &Engine) -> Value {
 
 fn layer_json(layer: &Layer, graph: &Graph) -> Value {
     let view = &layer.view;
-    let (colormap, range) = looks(graph, &view.name);
+    let (colormap, range) = graph.looks(&view.name);
     json!({
         "name": &*view.name,
         "kind": layer.kind,
         "element": view.element.name(),
         "dims": view.domain().dims().iter().map(dim_json).collect::<Vec<_>>(),
         "doc": joined(&layer.doc),
-        "colormap": colormap,
+        "colormap": colormap.as_deref(),
         "range": range,
     })
 }
@@ -103,12 +103,4 @@ fn param_json(param: &Param) -> Value {
 
 fn joined(doc: &[Arc<str>]) -> String {
     doc.join("\n")
-}
-
-/// The colour map and range that the first image of a layer is written with.
-pub(super) fn looks(graph: &Graph, name: &str) -> (Option<String>, Option<(f64, f64)>) {
-    let shown = |output: &&crate::graph::Output| output.kind.is_image() && *output.view.name == *name;
-    let options = graph.outputs.iter().find(shown).map(|output| &output.options);
-    let colormap = options.and_then(|options| options.colormap.as_ref()).map(ToString::to_string);
-    (colormap, options.and_then(|options| options.range))
 }

@@ -9,7 +9,7 @@ use super::answer::{
 };
 use super::chunks::{self, group, metadata, padded};
 use super::guard::guard;
-use super::layers::{describe, find, looks};
+use super::layers::{describe, find};
 use super::paint::{Palette, natural_range, png, range_of};
 use super::query::Query;
 use super::shelf::{Edition, Variant};
@@ -182,9 +182,9 @@ fn pixels(
     cancel: &Cancel,
 ) -> Answered {
     let cut = query.cut(view.domain())?;
-    let (map, range) = looks(&variant.engine.program().graph, &view.name);
-    let map = query.one("colormap").map(str::to_owned).or(map).unwrap_or_else(|| "viridis".to_owned());
-    let colours = colours(&map).ok_or_else(|| wrong(format!("there is no colour map {}", quoted(&map))))?;
+    let (map, range) = variant.engine.program().graph.looks(&view.name);
+    let map = query.one("colormap").or(map.as_deref()).unwrap_or("viridis");
+    let colours = colours(map).ok_or_else(|| wrong(format!("there is no colour map {}", quoted(map))))?;
     let coloured = cut.channels.is_some() && view.element.is_float();
     let known = query.range()?.or(range).or(natural_range(view.element)).or(coloured.then_some((0.0, 1.0)));
     let range = match known {

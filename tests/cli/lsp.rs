@@ -36,6 +36,7 @@ impl Editor {
     fn start() -> Editor {
         let folder = Folder::with("hills.itp", HILLS);
         let mut command = folder.command(&["lsp", "--stdio"]);
+        command.env("XDG_CACHE_HOME", folder.path("cache"));
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (sender, messages) = channel();
@@ -207,6 +208,14 @@ fn names_are_found_explained_and_renamed() {
 
     let place = editor.at("textDocument/definition", "hills.itp", HILLS, "height[y", json!({}));
     assert_eq!(place["range"]["start"], json!({ "line": 3, "character": 7 }));
+
+    // What the binary holds is put into a file that can be looked at.
+    let place = editor.at("textDocument/definition", "hills.itp", HILLS, "fbm", json!({}));
+    let file = place["uri"].as_str().unwrap().strip_prefix("file://").unwrap();
+    assert!(file.ends_with("cache/itp/std/noise.itp"), "{place}");
+    let line = place["range"]["start"]["line"].as_u64().unwrap() as usize;
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.lines().nth(line).unwrap().starts_with("fn fbm("), "{place}");
 
     let context = json!({ "context": { "includeDeclaration": true } });
     let places = editor.at("textDocument/references", "hills.itp", HILLS, "seed = 7", context);

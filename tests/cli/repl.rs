@@ -119,6 +119,30 @@ fn commands_show_what_there_is() {
 }
 
 #[test]
+fn commands_without_their_colon_are_understood() {
+    let mut session = session();
+    let told = |session: &mut Session, input: &str| session.enter(input).told;
+    assert!(told(&mut session, "quit").contains("= help: write `:quit`"));
+    assert!(told(&mut session, "show height[0:4, 0:4]").contains("= help: write `:show height[0:4, 0:4]`"));
+    assert!(told(&mut session, "quiet").contains("unknown name `quiet`"));
+    assert_eq!(told(&mut session, "param run = 4"), "");
+    assert_eq!(session.enter("run + 1").out, "5\n");
+    assert!(told(&mut session, "run + nothing").contains("unknown name `nothing`"));
+    assert!(told(&mut session, ":views nothing").contains("= help: write `:views` for all of them"));
+    assert!(told(&mut session, ":free nothing").contains("= help: write `:tiles` for what is kept"));
+}
+
+#[test]
+fn a_tensor_is_drawn_as_its_output_says() {
+    let mut session = session();
+    let inputs =
+        ["tensor a: f32[y: 2, x: 8] = x / 8", "output \"a.png\" = a[:, 0:4] range 0..2 colormap heat"];
+    inputs.iter().for_each(|input| assert_eq!(session.enter(input).told, ""));
+    assert!(session.enter(":show a[:, :]").out.starts_with("f32[y: 2, x: 8]  0 to 2\n"));
+    assert!(session.enter(":show a[:, :] 0..1").out.starts_with("f32[y: 2, x: 8]  0 to 1\n"));
+}
+
+#[test]
 fn what_did_not_change_is_not_computed_again() {
     let mut session = session();
     let inputs = [

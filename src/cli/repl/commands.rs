@@ -107,6 +107,11 @@ pub(super) fn perform(session: &mut Session, input: &str) -> Told {
     }
 }
 
+/// Whether a command is called that, in full.
+pub(super) fn is_name(word: &str) -> bool {
+    word == "exit" || COMMANDS.iter().any(|command| command.name == word)
+}
+
 /// Whether a command ends the session.
 pub(super) fn is_quit(input: &str) -> bool {
     let name = input.trim().trim_start_matches(':');
@@ -182,7 +187,8 @@ fn show(session: &mut Session, argument: &str) -> Told {
         return Err(session.fault(Diagnostic::new(Code::E0102, message).help(help)));
     }
     let (array, _) = session.elements(slice, &view)?;
-    let picture = Picture::of(&array, map, range).map_err(|why| {
+    let (own_map, own_range) = session.engine.program().graph.looks(&view.name);
+    let picture = Picture::of(&array, map.or(own_map.as_deref()), range.or(own_range)).map_err(|why| {
         session.fault(Diagnostic::new(Code::E0102, why).help("drop dimensions: `height[0, 0:256, 0:256]`"))
     })?;
     Ok(format!(
@@ -316,7 +322,7 @@ fn free(session: &mut Session, argument: &str) -> Told {
         let diagnostic = Diagnostic::new(Code::E0201, message);
         return Err(session.fault(match closest(argument, names.iter().copied()) {
             Some(close) => diagnostic.help(format!("write `:free {close}`")),
-            None => diagnostic,
+            None => diagnostic.help("write `:tiles` for what is kept"),
         }));
     };
     let bytes = |session: &Session| session.engine.kept().iter().map(|series| series.bytes).sum::<u64>();

@@ -15,8 +15,9 @@ pub(super) fn kitty(image: &Image) -> String {
     for (at, chunk) in chunks.iter().enumerate() {
         let more = u8::from(at + 1 < chunks.len());
         let head = match at {
-            0 => format!("a=T,f=24,s={},v={},m={more}", image.width, image.height),
-            _ => format!("m={more}"),
+            // `q=2`: an answer would be taken for what is typed next.
+            0 => format!("a=T,q=2,f=24,s={},v={},m={more}", image.width, image.height),
+            _ => format!("q=2,m={more}"),
         };
         let _ = write!(text, "\x1b_G{head};{}\x1b\\", String::from_utf8_lossy(chunk));
     }
@@ -107,7 +108,7 @@ mod tests {
 
     #[test]
     fn pixels_are_sent_as_each_terminal_wants_them() {
-        assert_eq!(kitty(&image()), "\x1b_Ga=T,f=24,s=2,v=1,m=0;/wAAAAAA\x1b\\\n");
+        assert_eq!(kitty(&image()), "\x1b_Ga=T,q=2,f=24,s=2,v=1,m=0;/wAAAAAA\x1b\\\n");
         let large = Image { width: 100, height: 100, pixels: vec![[1, 2, 3]; 10_000] };
         assert_eq!(kitty(&large).matches("\x1b_G").count(), 10);
         assert!(iterm(&image()).starts_with("\x1b]1337;File=inline=1;size="));

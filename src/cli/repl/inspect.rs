@@ -126,7 +126,13 @@ fn graph_text(graph: &Graph) -> String {
 }
 
 pub(super) fn views(session: &mut Session, argument: &str) -> Told {
-    emitted(session, Stage::Views, argument)
+    let text = emitted(session, Stage::Views, argument)?;
+    if text.is_empty() && !argument.is_empty() {
+        let message = format!("{} is no view, and no view of it is written", quoted(argument));
+        let help = "write `:views` for all of them";
+        return Err(session.fault(Diagnostic::new(Code::E0201, message).help(help)));
+    }
+    Ok(text)
 }
 
 pub(super) fn ir(session: &mut Session, argument: &str) -> Told {

@@ -144,10 +144,20 @@ impl Session {
             return Ok(String::new());
         }
         if !starts_item(input) {
-            return self.evaluate(input);
+            return self.evaluate(input).map_err(|told| self.without_colon(input).unwrap_or(told));
         }
         let new = pieces(input).map_err(|(sources, diagnostics)| self.several(diagnostics, &sources))?;
         self.define(new)
+    }
+
+    /// What to say to someone who types `quit`, or `show height[0:9, 0:9]`, and has nothing of that name.
+    fn without_colon(&self, input: &str) -> Option<String> {
+        let input = input.trim();
+        let word = input.split_whitespace().next().filter(|word| commands::is_name(word))?;
+        let known = self.pieces.iter().chain(&self.waiting).any(|piece| piece.name.as_deref() == Some(word));
+        let message = format!("{} is no name here, but a command", quoted(word));
+        let diagnostic = Diagnostic::new(Code::E0102, message).help(format!("write `:{input}`"));
+        (!known).then(|| self.fault(diagnostic))
     }
 
     /// Takes items in, and tells what changed. A parameter that is declared anew has its own value again.

@@ -8,6 +8,7 @@ use super::pieces::is_command;
 use super::state::{Session, Then};
 use super::{listen, show_reply};
 use crate::cli::Outcome;
+use crate::cli::files::folder_of;
 use crate::cli::report::Report;
 use crate::diagnostic::Style;
 use crate::syntax::goes_on;
@@ -84,9 +85,8 @@ fn keep(editor: &mut Editor<Guide, FileHistory>, path: &Path) {
 
 /// Where lines are kept from session to session.
 fn history_path() -> Option<PathBuf> {
-    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let state = || folder("XDG_STATE_HOME").or_else(|| Some(folder("HOME")?.join(".local/state")));
-    folder("ITP_HISTORY").or_else(|| Some(state()?.join("itp/history")))
+    let state = || folder_of("XDG_STATE_HOME").or_else(|| Some(folder_of("HOME")?.join(".local/state")));
+    folder_of("ITP_HISTORY").or_else(|| Some(state()?.join("itp/history")))
 }
 
 impl Completer for Guide {

@@ -306,6 +306,11 @@ impl Bytes {
         self.push(&by.to_le_bytes());
     }
 
+    /// `to = to * by`
+    pub(super) fn multiply_register(&mut self, to: Gpr, by: Gpr) {
+        self.general(&[0x0f, 0xaf], to, Rm::General(by), 0);
+    }
+
     pub(super) fn multiply_memory(&mut self, to: Gpr, by: Memory) {
         self.general(&[0x0f, 0xaf], to, Rm::Memory(by), 0);
     }
@@ -333,6 +338,12 @@ impl Bytes {
 
     pub(super) fn set(&mut self, to: Gpr, value: i32) {
         self.general(&[0xc7], Gpr(0), Rm::General(to), 4);
+        self.push(&value.to_le_bytes());
+    }
+
+    /// Sets all 64 bits.
+    pub(super) fn set_wide(&mut self, to: Gpr, value: i64) {
+        self.push(&[0x48 | to.0 >> 3, 0xb8 | to.0 & 7]);
         self.push(&value.to_le_bytes());
     }
 

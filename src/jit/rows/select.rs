@@ -154,7 +154,6 @@ impl Selector<'_> {
             Motion::Moves(_) if self.changes(id) => {
                 return Err("a number that changes in a loop inside the row");
             }
-            Motion::Moves(step) if i32::try_from(step).is_err() => return Err("steps too long"),
             Motion::Moves(step) => return Ok(self.ramp(id, step)),
             Motion::Lanes => {}
         }

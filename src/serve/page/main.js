@@ -287,7 +287,7 @@ function inside({ k, side: samples, row, column }) {
 function wish(one, kind) {
   const { layer, words } = state.address;
   const { k, side, row, column } = one;
-  const url = `/tiles/${layer}/${-k}/${column}/${row}.npy?${words}${side === SIDE ? "" : `&size=${side}`}`;
+  const url = `/tiles/${layer}/${-k}/${column}/${row}.npy?${words}&size=${side}`;
   return { ...one, key: keyOf(one), url, set: state.set, pace: paceOf(), kind };
 }
 
@@ -308,7 +308,7 @@ function wishes() {
   const middle = slow && sharp.some((tile) => !tiles.get(keyOf(tile))) ? covering(k + 2, SIDE, 0n) : [];
   const rough = bare || state.fitting ? covering(k + COARSER, ROUGH, 0n) : [];
   const known = new Set(sharp.map(keyOf));
-  const around = slow ? [] : covering(k, SIDE, 1n).filter((one) => !known.has(keyOf(one)));
+  const around = slow ? [] : covering(k, SIDE, 2n).filter((one) => !known.has(keyOf(one)));
   return [...rough.map((one) => wish(one, "rough")), ...middle.map((one) => wish(one, "middle")), ...sharp.map((one) => wish(one, "sharp")),
     ...around.map((one) => wish(one, "around"))];
 }
@@ -319,8 +319,8 @@ function hasAny({ k, row, column }) {
     const [above, left] = [row, column].map((number) => number >> BigInt(up));
     if (tiles.get(keyOf({ k: k + up, side: SIDE, row: above, column: left }))) return true;
   }
-  // A rough tile spans as much as four sharp ones each way.
-  return !!tiles.get(keyOf({ k: k + COARSER, side: ROUGH, row: row >> 2n, column: column >> 2n }));
+  const wide = BigInt((ROUGH << COARSER) / SIDE); // sharp tiles along a rough one
+  return !!tiles.get(keyOf({ k: k + COARSER, side: ROUGH, row: floorDiv(row, wide), column: floorDiv(column, wide) }));
 }
 
 // The range of a layer that has none: that of the coarse tiles that cover the view, or of the sharp ones.

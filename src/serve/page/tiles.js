@@ -5,10 +5,10 @@
 
 import { npy } from "/npy.js";
 
-export const SIDE = 256; // samples of a sharp tile, each way
+export const SIDE = 128; // samples of a sharp tile, each way: little of it lies beyond the edges of the screen
 export const ROUGH = 64; // and of one that comes before it
 const AT_ONCE = 4; // the browser keeps six connections; one waits for news
-const KEPT = 480;
+const KEPT = 1920;
 const AGAIN = 400; // milliseconds until a busy server is asked again
 
 export class Tiles {
