@@ -94,7 +94,8 @@ impl StreamInput {
             lens.iter().try_fold(tensor.element.bytes(), |n, len| n.checked_mul(*len as u64))
         });
         if frame == Some(0) {
-            let message = format!("frames of stream {} hold nothing, so they never end", quoted(&tensor.name));
+            let message =
+                format!("frames of stream {} hold nothing, so they never end", quoted(&tensor.name));
             let empty = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
             return empty.help("give every dimension but the first at least one element").err();
         }
