@@ -302,8 +302,7 @@ pub fn closest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
 
 /// Insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`; more than `limit` is `limit + 1`.
 fn edit_distance(a: &str, b: &str, limit: usize) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) =
-        (a.to_lowercase().chars().take(64).collect(), b.to_lowercase().chars().take(64).collect());
+    let [a, b] = [a, b].map(|name| name.chars().take(64).flat_map(char::to_lowercase).collect::<Vec<_>>());
     if a.len().abs_diff(b.len()) > limit {
         return limit + 1;
     }

@@ -33,6 +33,7 @@ mod outputs;
 pub mod print;
 pub mod resolve_weak;
 pub mod scalar;
+mod scope;
 mod settings;
 mod slices;
 pub mod strided;

@@ -58,6 +58,9 @@ pub struct Tile {
     data: Vec<u8>,
 }
 
+/// Boxes of a tile that comes from outside, at the most: whoever asks for elements looks at all of them.
+pub const MOST_BOXES: usize = 1_000;
+
 /// Where tiles are kept. It may forget any of them at any time.
 pub trait TileStore: Send + Sync {
     /// Is told what a series is before a tile of it is asked for; called again whenever it is read.
@@ -97,15 +100,21 @@ impl Tile {
         Some(Tile { region, held: Vec::new(), element, data })
     }
 
-    /// A tile whose elements lie in `data`, row-major, as far as they are in `held`; `None` if that does not fit.
+    /// A tile whose elements lie in `data`, row-major, as far as they are in `held`; `None` if that does not fit, and if
+    /// boxes share elements or are more than [`MOST_BOXES`].
     pub fn with(region: Region, held: Option<Vec<Region>>, element: usize, data: Vec<u8>) -> Option<Tile> {
         let bytes = usize::try_from(volume(&region)).ok()?.checked_mul(element)?;
         let inside = |held: &Region| {
             held.len() == region.len()
-                && held.iter().zip(&region).all(|(held, all)| all.contains_interval(*held))
+                && held
+                    .iter()
+                    .zip(&region)
+                    .all(|(held, all)| !held.is_empty() && all.contains_interval(*held))
         };
         let held = held.unwrap_or_else(|| vec![region.clone()]);
-        let fits = data.len() == bytes && held.iter().all(inside);
+        let apart = |(at, one): (usize, &Region)| held[..at].iter().all(|other| meet(one, other).is_none());
+        let few = held.len() <= MOST_BOXES && held.iter().all(inside) && held.iter().enumerate().all(apart);
+        let fits = data.len() == bytes && few;
         fits.then_some(Tile { region, held, element, data })
     }
 
@@ -166,6 +175,24 @@ mod tests {
 
     fn region(ranges: &[(i64, i64)]) -> Region {
         ranges.iter().map(|(lo, hi)| Interval::trusted(*lo, hi - 1)).collect()
+    }
+
+    #[test]
+    fn boxes_from_outside_are_few_and_apart_and_inside() {
+        let fits = |held: &[&[(i64, i64)]]| {
+            let held = held.iter().map(|ranges| region(ranges)).collect();
+            Tile::with(region(&[(0, 40), (0, 40)]), Some(held), 1, vec![0; 1600]).is_some()
+        };
+        assert!(fits(&[&[(0, 2), (0, 40)], &[(2, 3), (0, 40)]]));
+        assert!(!fits(&[&[(0, 2), (0, 40)], &[(1, 3), (39, 40)]]));
+        assert!(!fits(&[&[(0, 2), (0, 41)]]));
+        assert!(!fits(&[&[(0, 2)]]));
+        assert!(!fits(&[&[(0, 0), (0, 40)]]));
+        let cells: Vec<[(i64, i64); 2]> =
+            (0..1600).map(|at| [(at / 40, at / 40 + 1), (at % 40, at % 40 + 1)]).collect();
+        let cells: Vec<&[(i64, i64)]> = cells.iter().map(|cell| &cell[..]).collect();
+        assert!(fits(&cells[..MOST_BOXES]));
+        assert!(!fits(&cells[..=MOST_BOXES]));
     }
 
     #[test]

@@ -49,6 +49,9 @@ pub struct Floor {
 /// Floor divisions inside floor divisions beyond which a quotient is a value of its own.
 const MAX_NESTED_FLOORS: usize = 4;
 
+/// Terms beyond which a sum is a value of its own: every sum on the way to it would hold nearly all of them once more.
+const MAX_TERMS: usize = 64;
+
 /// `2 ** count` for a shift inside the width of its type; a count beyond it wraps, and is not linear.
 fn power(count: i64, ty: Ty) -> Option<i64> {
     let width = ty.strong()?.bits();
@@ -60,6 +63,8 @@ fn power(count: i64, ty: Ty) -> Option<i64> {
 pub struct Forms {
     /// Floor divisions that occur in forms.
     pub floors: Vec<Floor>,
+    /// Where each of them is.
+    places: HashMap<Floor, u32>,
     forms: Vec<Option<Linear>>,
     windows: Vec<Window>,
     /// The first node with the value of each, so that one value is one atom.
@@ -195,7 +200,8 @@ impl Forms {
 
     fn form(&mut self, body: &Body, id: NodeId, element: Element) -> Linear {
         let opaque = Linear::atom(Atom::Node(self.first(id)));
-        let form = self.linear(body, id).unwrap_or_else(|| opaque.clone());
+        let short = self.linear(body, id).filter(|form| form.terms.len() <= MAX_TERMS);
+        let form = short.unwrap_or_else(|| opaque.clone());
         // Narrow integers wrap; so do 64-bit ones, but a form is as good as its value until it is compared or divided:
         // a coordinate beyond the index space is refused when a region is asked for.
         let wraps = element != Element::I64 && {
@@ -323,10 +329,11 @@ impl Forms {
     }
 
     fn intern(&mut self, floor: Floor) -> u32 {
-        let found = self.floors.iter().position(|known| *known == floor);
-        found.unwrap_or_else(|| {
+        let next = self.floors.len() as u32;
+        let place = *self.places.entry(floor.clone()).or_insert(next);
+        if place == next {
             self.floors.push(floor);
-            self.floors.len() - 1
-        }) as u32
+        }
+        place
     }
 }

@@ -51,10 +51,14 @@ pub struct Ranges<'b> {
     pub guards: Guards,
     facts: HashMap<PathId, Facts>,
     known: HashMap<(PathId, NodeId), Range>,
+    /// Conditions that were looked at, once for every path that they are on.
+    looked_at: usize,
 }
 
 /// Ranges by node and path that are worked out before selections stop opening paths.
 const MAX_KNOWN: usize = 50_000;
+/// Conditions that are looked at before they do: of a hundred selections inside each other there are thousands of paths.
+const MAX_LOOKED_AT: usize = 200_000;
 
 const ANY: FloatRange = FloatRange { lo: f64::NEG_INFINITY, hi: f64::INFINITY, nan: true };
 
@@ -73,7 +77,8 @@ impl<'b> Ranges<'b> {
         space: Space,
     ) -> Self {
         let (forms, guards) = (Forms::new(body, windows, domains, space), Guards::new(body, root));
-        let mut ranges = Ranges { body, forms, guards, facts: HashMap::new(), known: HashMap::new() };
+        let (facts, known) = (HashMap::new(), HashMap::new());
+        let mut ranges = Ranges { body, forms, guards, facts, known, looked_at: 0 };
         for (id, node) in body.nodes() {
             ranges.forms.add(body, id);
             if node.ty == Ty::Strong(Element::I64) && ranges.is_opaque(id) {
@@ -156,6 +161,7 @@ impl<'b> Ranges<'b> {
     fn learn(&mut self, path: PathId) {
         if !self.facts.contains_key(&path) {
             let conditions = self.guards.conditions(path);
+            self.looked_at += conditions.len();
             let facts = Facts::new(self.body, &self.forms, &conditions);
             self.facts.insert(path, facts);
         }
@@ -372,7 +378,7 @@ impl<'b> Ranges<'b> {
 
     fn arms(&mut self, path: PathId, condition: NodeId) -> (PathId, PathId) {
         // Every selection doubles the paths below it: beyond a point its condition is not looked at any more.
-        if self.known.len() > MAX_KNOWN {
+        if self.known.len() > MAX_KNOWN || self.looked_at > MAX_LOOKED_AT {
             return (path, path);
         }
         let arms = (self.guards.child(path, condition, true), self.guards.child(path, condition, false));

@@ -4,6 +4,7 @@ use super::{Diagnostic, Label, Severity};
 use crate::source::{Source, Sources};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde_json::json;
+use std::ops::Range;
 
 /// Whether escape codes colour the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,8 +74,31 @@ fn by_source<'a>(diagnostic: &'a Diagnostic, sources: &'a Sources) -> Vec<(&'a S
 fn snippet<'a>(source: &'a Source, labels: &[&'a Label]) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
     let annotations = labels.iter().map(|label| {
         let kind = if label.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
-        let annotation = kind.span(label.span.range());
+        let annotation = kind.span(marked(&source.text, label.span.range()));
         if label.text.is_empty() { annotation } else { annotation.label(&label.text) }
     });
     Snippet::source(&*source.text).path(&*source.name).annotations(annotations)
+}
+
+/// Bytes of one line that are marked, at the most: drawing takes memory for each, and nobody sees the end of a longer line.
+const MOST_MARKED: usize = 2_000;
+
+/// The part of a range that is marked.
+fn marked(text: &str, range: Range<usize>) -> Range<usize> {
+    let end = text.floor_char_boundary(range.end.min(range.start + MOST_MARKED)).max(range.start);
+    if text[range.start..end].contains('\n') { range } else { range.start..end }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_MARKED, marked};
+
+    #[test]
+    fn a_long_line_is_marked_at_its_beginning() {
+        let (long, lines) = ("é".repeat(5_000), "a\n".repeat(5_000));
+        assert_eq!(marked(&long, 2..8), 2..8);
+        assert_eq!(marked(&long, 4..10_000), 4..4 + MOST_MARKED);
+        assert_eq!(marked(&long, 10_000..10_000), 10_000..10_000);
+        assert_eq!(marked(&lines, 0..10_000), 0..10_000);
+    }
 }

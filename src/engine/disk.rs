@@ -9,7 +9,7 @@ use crate::index::walk::copy_box;
 use crate::io::IoError;
 use crate::io::store::{Missing, SeriesAbout, SeriesFolder, StoreFolder, StoredTile};
 use crate::tiles::memory::MemoryStore;
-use crate::tiles::{About, Tile, TileKey, TileStore};
+use crate::tiles::{About, MOST_BOXES, Tile, TileKey, TileStore};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
@@ -149,8 +149,8 @@ impl TileStore for DiskStore {
     }
 
     fn put(&self, key: TileKey, tile: Arc<Tile>) {
-        let failed = self.trouble().unwritten.is_some();
-        if let Some(series) = self.series(&key.series).filter(|_| !failed) {
+        let lasts = self.trouble().unwritten.is_none() && tile.held().len() <= MOST_BOXES;
+        if let Some(series) = self.series(&key.series).filter(|_| lasts) {
             let written = series.folder.write(&key.number, &series.stored(&key.number, &tile));
             let _ = written.inspect_err(|error| self.unwritten(error));
         }

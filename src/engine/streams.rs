@@ -93,6 +93,12 @@ impl StreamInput {
         let frame = inner.and_then(|lens| {
             lens.iter().try_fold(tensor.element.bytes(), |n, len| n.checked_mul(*len as u64))
         });
+        if frame == Some(0) {
+            let message =
+                format!("frames of stream {} hold nothing, so they never end", quoted(&tensor.name));
+            let empty = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
+            return empty.help("give every dimension but the first at least one element").err();
+        }
         let first = dims.first().and_then(|dim| dim.interval.lower());
         let (Some(frame), Some(first)) = (frame.and_then(|bytes| usize::try_from(bytes).ok()), first) else {
             let message = format!(
@@ -112,7 +118,7 @@ impl StreamInput {
             leftover: 0,
             asked: Asked::default(),
         };
-        Ok(StreamInput { tensor: tensor.clone(), frame: frame.max(1), state: Mutex::new(state) })
+        Ok(StreamInput { tensor: tensor.clone(), frame, state: Mutex::new(state) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

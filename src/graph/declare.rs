@@ -14,6 +14,7 @@ use crate::source::Span;
 use crate::syntax::ast::{
     self, Bound, Clause, Expr, ExprId, Extent, Ident, InputFrom, ItemKind, List, UnaryOp,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Works out every `param` and `let`; the script's parameters come back.
@@ -328,16 +329,15 @@ pub(super) fn functions(checker: &mut Checker<'_>) {
 
 /// Refuses a list of names that has one twice.
 pub(super) fn distinct<'a>(names: impl IntoIterator<Item = &'a Ident>, what: &str) -> Result<()> {
-    let mut seen: Vec<&Ident> = Vec::new();
+    let mut seen: BTreeMap<&str, &Ident> = BTreeMap::new();
     for name in names.into_iter().filter(|name| &*name.name != "_") {
-        if let Some(first) = seen.iter().find(|first| first.name == name.name) {
+        if let Some(first) = seen.insert(&name.name, name) {
             return Diagnostic::new(Code::E0202, format!("two {what}s are called {}", quoted(&name.name)))
                 .at(name.span, "again here")
                 .with(first.span, "first here")
                 .help("rename one of them")
                 .err();
         }
-        seen.push(name);
     }
     Ok(())
 }

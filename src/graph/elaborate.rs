@@ -21,6 +21,7 @@ use super::evaluate::NoValue;
 use super::follow::Arms;
 use super::modules::{Module, ModuleId, Symbol};
 use super::scalar::Scalar;
+use super::scope::Scope;
 use super::types::{Element, Ty};
 use super::view::View;
 use super::window::Take;
@@ -48,11 +49,11 @@ pub(super) enum Value {
     Table(Arc<Table>),
 }
 
-/// The names that one body, or one function call, sees besides the top-level ones.
+/// What one body, or one function call, sees.
 struct Frame {
     id: ModuleId,
     module: Arc<Module>,
-    locals: Vec<(Arc<str>, Value)>,
+    locals: Scope<Value>,
 }
 
 /// What a body belongs to: its labels, its window, its type.
@@ -103,7 +104,8 @@ const MAX_WORK: u64 = 2_000_000;
 impl<'c, 'a> Elaborator<'c, 'a> {
     /// A body of `owner` in a file.
     pub(super) fn new(checker: &'c mut Checker<'a>, module: ModuleId, owner: Owner) -> Self {
-        let frame = Frame { id: module, module: checker.modules.get(module).clone(), locals: Vec::new() };
+        let frame =
+            Frame { id: module, module: checker.modules.get(module).clone(), locals: Scope::default() };
         Elaborator {
             checker,
             body: Body::default(),
@@ -123,8 +125,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// Makes `name` mean `value`.
     pub(super) fn bind(&mut self, name: &Arc<str>, value: Value) {
         if &**name != "_" {
-            let frame = self.frames.last_mut().expect("a frame is always open");
-            frame.locals.push((name.clone(), value));
+            self.locals().push(name.clone(), value);
         }
     }
 
@@ -369,7 +370,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// A local name, else a top-level one.
     fn name(&mut self, name: &Arc<str>, span: Span) -> Result<Value> {
         let frame = self.frame();
-        if let Some((_, value)) = frame.locals.iter().rev().find(|(local, _)| local == name) {
+        if let Some(value) = frame.locals.find(name) {
             return Ok(value.clone());
         }
         match self.checker.modules.lookup(frame.id, name) {
@@ -391,7 +392,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     /// The error for a name that nothing declares, with what was probably meant.
     fn unknown(&self, name: &str, span: Span, what: &str) -> Diagnostic {
         let frame = self.frame();
-        let locals = frame.locals.iter().map(|(local, _)| &**local);
+        let locals = frame.locals.names().map(|local| &**local);
         let known = locals.chain(self.checker.modules.visible(frame.id)).chain(BUILTIN_NAMES.iter().copied());
         let unknown =
             Diagnostic::new(Code::E0201, format!("unknown {what} {}", quoted(name))).at(span, "not found");
@@ -412,7 +413,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             Some(close) => {
                 unknown.fix(span, close).help(format!("write {}, if that was meant", quoted(close)))
             }
-            None if in_function && self.frames[0].locals.iter().any(|(local, _)| &**local == name) => unknown
+            None if in_function && self.frames[0].locals.find(name).is_some() => unknown
                 .help(format!("pass `{name}` as an argument: a function does not see the caller's labels")),
             None => unknown.help("declare it, or check its spelling"),
         }
@@ -422,7 +423,7 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         self.frames.last().expect("a frame is always open")
     }
 
-    fn locals(&mut self) -> &mut Vec<(Arc<str>, Value)> {
+    fn locals(&mut self) -> &mut Scope<Value> {
         &mut self.frames.last_mut().expect("a frame is always open").locals
     }
 

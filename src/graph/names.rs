@@ -10,6 +10,7 @@
 use super::check::Checker;
 use super::elaborate::BUILTIN_NAMES;
 use super::modules::{Module, ModuleId, Symbol};
+use super::scope::Scope;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Index, IndexKind, ItemKind};
 use std::collections::BTreeSet;
@@ -26,7 +27,8 @@ pub(super) struct Free {
 
 /// The names in an expression that neither it nor `known` binds, in the order they are written.
 pub(super) fn free_names(module: &Module, expr: ExprId, known: &[Arc<str>]) -> Vec<Free> {
-    let mut walk = Walk { module, known: known.to_vec(), free: Vec::new() };
+    let known = known.iter().map(|name| (name.clone(), ())).collect();
+    let mut walk = Walk { module, known, free: Vec::new() };
     walk.expr(expr);
     walk.free
 }
@@ -94,7 +96,7 @@ fn mentioned(checker: &Checker<'_>, symbol: Symbol) -> Vec<(Symbol, Span)> {
 
 struct Walk<'m> {
     module: &'m Module,
-    known: Vec<Arc<str>>,
+    known: Scope<()>,
     free: Vec<Free>,
 }
 
@@ -111,7 +113,7 @@ impl Walk<'_> {
             Expr::Reduce { binders, body, .. } => {
                 for binder in binders {
                     self.all([binder.lo, binder.hi]);
-                    self.known.push(binder.name.name.clone());
+                    self.known.push(binder.name.name.clone(), ());
                 }
                 self.expr(*body);
             }
@@ -129,7 +131,7 @@ impl Walk<'_> {
             Expr::Block { lets, result } => {
                 for (name, value) in lets {
                     self.expr(*value);
-                    self.known.push(name.name.clone());
+                    self.known.push(name.name.clone(), ());
                 }
                 self.expr(*result);
             }
@@ -166,7 +168,7 @@ impl Walk<'_> {
     }
 
     fn name(&mut self, name: &Arc<str>, span: Span, called: bool) {
-        if !self.known.contains(name) {
+        if self.known.find(name).is_none() {
             self.free.push(Free { name: name.clone(), span, called });
         }
     }

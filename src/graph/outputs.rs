@@ -114,7 +114,7 @@ pub(super) fn outputs(checker: &mut Checker<'_>) -> Vec<Output> {
             checker.diagnostics.push(not_written(path));
             continue;
         }
-        match known.entry(output.path.clone()) {
+        match known.entry(plain(&output.path)) {
             Entry::Occupied(first) => checker.diagnostics.push(written_twice(path, *first.get())),
             Entry::Vacant(fresh) => {
                 fresh.insert(output.span);
@@ -123,6 +123,20 @@ pub(super) fn outputs(checker: &mut Checker<'_>) -> Vec<Output> {
         }
     }
     outputs
+}
+
+/// A path by its shortest name: `./a//b/../c.npy` is `a/c.npy`.
+fn plain(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => _ = parts.pop(),
+            _ => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    format!("{root}{}", parts.join("/"))
 }
 
 fn output(
@@ -361,4 +375,20 @@ fn written_twice(path: &StrLit, first: Span) -> Diagnostic {
         .at(path.span, "again here")
         .with(first, "first here")
         .help("give each output a file of its own")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_path_has_one_shortest_name() {
+        for path in ["a/c.npy", "./a/c.npy", "a//c.npy", "a/b/../c.npy", "./b/.././a/./c.npy"] {
+            assert_eq!(plain(path), "a/c.npy");
+        }
+        assert_eq!(plain("../c.npy"), "../c.npy");
+        assert_eq!(plain("../../b/../c.npy"), "../../c.npy");
+        assert_eq!(plain("/a/../c.npy"), "/c.npy");
+        assert_ne!(plain("/c.npy"), plain("c.npy"));
+    }
 }

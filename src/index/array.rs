@@ -142,6 +142,13 @@ mod tests {
     }
 
     #[test]
+    fn beyond_an_axis_there_is_nothing() {
+        let table = IndexArray::new(vec![2, 3], (0..6).collect()).unwrap();
+        assert_eq!([table.get(&[0, 2]), table.get(&[1, 0])], [Some(2), Some(3)]);
+        assert_eq!([table.get(&[0, 3]), table.get(&[1, -1]), table.get(&[2, 0])], [None; 3]);
+    }
+
+    #[test]
     fn shapes_broadcast_from_the_right() {
         let check = |a: &[i64], b: &[i64], expect: Option<&[i64]>| {
             assert_eq!(broadcast_shape([a, b]).ok().as_deref(), expect);

@@ -181,6 +181,9 @@ mod tests {
         assert_eq!(views, ["shape [5, 5] strides [1, 5] offset 0", "shape [6] strides [1] offset 3"]);
         let elements: Vec<Option<i64>> = chain.gather().collect();
         assert_eq!(elements, [15, 20, 1, 6, 11, 16].map(Some));
+        assert_eq!(chain.as_view(), None);
+        let turned = fold_movement(&[5, 5], &ops[..1]).unwrap();
+        assert_eq!(turned.as_view(), Some(turned.last()));
     }
 
     #[test]

@@ -26,8 +26,10 @@ use std::time::UNIX_EPOCH;
 /// Tiles below 0 that an array has where there is no lower end.
 const BELOW: i64 = 1 << 40;
 const MARKER: &str = "itp-store.json";
-/// Bytes of a tile or a description, at the most.
+/// Bytes of a tile, at the most.
 const LARGEST: u64 = 1 << 31;
+/// Bytes of a description, at the most.
+const LONGEST_DESCRIPTION: u64 = 1 << 20;
 
 /// A folder of tiles.
 #[derive(Debug)]
@@ -115,10 +117,10 @@ impl StoreFolder {
         let Some((series, shape)) = geometry(path, about) else { return Ok(None) };
         let text = description(about, &series, &shape);
         let known = series.path.join("zarr.json");
-        match fs::read(&known) {
-            Ok(old) if old == text.as_bytes() => {}
-            Ok(old) if word_of(&old).is_some_and(|word| word != about.word) => return Ok(None),
-            Ok(_) | Err(_) => {
+        match described(&known) {
+            Some(old) if old == text.as_bytes() => {}
+            Some(old) if word_of(&old).is_some_and(|word| word != about.word) => return Ok(None),
+            Some(_) | None => {
                 fs::create_dir_all(&series.path)?;
                 write_file(&known, text.as_bytes())?;
             }
@@ -195,6 +197,12 @@ fn description(about: &SeriesAbout, series: &SeriesFolder, shape: &[i64]) -> Str
     format!("{array:#}\n")
 }
 
+/// The bytes of a description; none of what is no file, or too long to be one.
+fn described(path: &Path) -> Option<Vec<u8>> {
+    let mut source = Source::open(path).ok().filter(|source| source.len <= LONGEST_DESCRIPTION)?;
+    source.bytes(0, source.len).ok()
+}
+
 fn word_of(text: &[u8]) -> Option<String> {
     let json: Value = serde_json::from_slice(text).ok()?;
     json["attributes"]["itp"]["definition"].as_str().map(str::to_owned)
@@ -227,6 +235,7 @@ impl SeriesFolder {
     /// Writes a tile; whether it has a place here.
     pub fn write(&self, number: &[i64], tile: &StoredTile) -> io::Result<bool> {
         let Some(path) = self.file(number) else { return Ok(false) };
+        self.without_links(&path)?;
         match &tile.held {
             None => {
                 write_in_folder(&path, &with_checksum(Vec::new(), &tile.data))?;
@@ -246,9 +255,20 @@ impl SeriesFolder {
         Ok(true)
     }
 
+    /// Refuses folders that are links: who made the store does not say what is written elsewhere.
+    fn without_links(&self, path: &Path) -> io::Result<()> {
+        let inside = path.ancestors().skip(1).take_while(|folder| folder.starts_with(&self.path));
+        for folder in inside {
+            if fs::symlink_metadata(folder).is_ok_and(|kind| kind.is_symlink()) {
+                return Err(io::Error::other(format!("{} is a link", folder.display())));
+            }
+        }
+        Ok(())
+    }
+
     /// Removes a tile.
     pub fn remove(&self, number: &[i64]) {
-        if let Some(path) = self.file(number) {
+        if let Some(path) = self.file(number).filter(|path| self.without_links(path).is_ok()) {
             let _ = fs::remove_file(&path);
             let _ = fs::remove_file(partial(&path));
         }
@@ -334,8 +354,7 @@ pub struct SeriesState {
 
 /// Looks through the folder of a series; its description may be anything.
 pub fn series_state(folder: &Path) -> SeriesState {
-    let json: Value = fs::read(folder.join("zarr.json"))
-        .ok()
+    let json: Value = described(&folder.join("zarr.json"))
         .and_then(|text| serde_json::from_slice(&text).ok())
         .unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Lanes of 32 bits divide as f64, which is exact: a quotient that is not whole lies at least `1 / b` from a whole
-//! number, and its rounding error is below that. Lanes of 64 bits divide one by one, by a divisor made harmless.
+//! number, and its rounding error is below that. Lanes of 64 bits divide one by one, by their sizes and a divisor that is
+//! not 0.
 
 use super::code::Code;
 use super::ints::Int;
@@ -60,38 +61,36 @@ pub(super) fn by_power_of_two(
     }
 }
 
-/// Quotient and remainder of scalars.
+/// Quotient and remainder of scalars, by the sizes of both: the smallest number has a size, so only 0 is no divisor.
 fn scalar_division(code: &mut Code<'_>, int: Int, a: Value, b: Value) -> (Value, Value) {
-    let divisor = harmless(code, int, a, b);
-    let quotient = if int.signed { code.ins().sdiv(a, divisor) } else { code.ins().udiv(a, divisor) };
-    let product = code.ins().imul(quotient, divisor);
-    let rest = code.ins().isub(a, product);
     let some = code.int_to_mask(b);
-    if !int.signed {
-        return (code.keep(some, quotient), code.keep(some, rest));
-    }
-    // The processor rounds toward zero: where signs differ and something is left, one less and one divisor more.
-    let signs = code.ins().bxor(rest, b);
-    let differ = code.compare_with(IntCC::SignedLessThan, signs, 0);
-    let left = code.int_to_mask(rest);
-    let down = code.ins().band(differ, left);
-    let (less, more) = (code.add_with(quotient, u64::MAX), code.ins().iadd(rest, b));
-    let (quotient, rest) = (code.select(down, less, quotient), code.select(down, more, rest));
+    let quotient = if int.signed { signed_quotient(code, a, b) } else { harmless_quotient(code, a, b) };
+    let product = code.ins().imul(quotient, b);
+    let rest = code.ins().isub(a, product);
     (code.keep(some, quotient), code.keep(some, rest))
 }
 
-/// `b`, or 1 where dividing by it would trap: by 0, and the smallest number by -1, which wraps to itself.
-fn harmless(code: &mut Code<'_>, int: Int, a: Value, b: Value) -> Value {
-    let ty = code.ty(b);
-    let one = code.constant(ty, 1);
-    let mut bad = code.compare_with(IntCC::Equal, b, 0);
-    if int.signed {
-        let smallest = code.compare_with(IntCC::Equal, a, 1 << (ty.bits() - 1));
-        let minus_one = code.compare_with(IntCC::Equal, b, u64::MAX);
-        let wraps = code.ins().band(smallest, minus_one);
-        bad = code.ins().bor(bad, wraps);
-    }
-    code.select(bad, one, b)
+/// Where signs differ the quotient of the sizes is negative, and one less where something is left.
+fn signed_quotient(code: &mut Code<'_>, a: Value, b: Value) -> Value {
+    let (size, divisor) = (code.ins().iabs(a), code.ins().iabs(b));
+    let quotient = harmless_quotient(code, size, divisor);
+    let product = code.ins().imul(quotient, divisor);
+    let rest = code.ins().isub(size, product);
+    let left = code.int_to_mask(rest);
+    let (negative, less) = (code.ins().ineg(quotient), code.ins().bnot(quotient));
+    let down = code.select(left, less, negative);
+    let signs = code.ins().bxor(a, b);
+    let differ = code.compare_with(IntCC::SignedLessThan, signs, 0);
+    code.select(differ, down, quotient)
+}
+
+/// Of numbers without a sign, by 1 instead of 0. Cranelift looks at the divisor of `sdiv` once more, and traps; it does
+/// not at that of `udiv`, and the processor traps at no other divisor than 0.
+fn harmless_quotient(code: &mut Code<'_>, a: Value, b: Value) -> Value {
+    let one = code.constant(code.ty(b), 1);
+    let some = code.int_to_mask(b);
+    let divisor = code.select(some, b, one);
+    code.ins().udiv(a, divisor)
 }
 
 /// Four quotients at once, by way of f64.

@@ -32,7 +32,7 @@ fn places(kind: Kind) -> &'static [(&'static str, &'static str)] {
         Kind::Png => &[("tests/io", ".png"), ("tests/fuzz/found", ".png")],
         Kind::Tiff => &[("tests/io", ".tif"), ("tests/fuzz/found", ".tif")],
         Kind::Npz => &[("tests/fuzz/found", ".npz")],
-        Kind::Slice | Kind::Request => &[],
+        Kind::Zarr | Kind::Tile | Kind::Slice | Kind::Request => &[],
     }
 }
 
@@ -58,6 +58,11 @@ fn written(kind: Kind) -> Vec<Vec<u8>> {
         ],
         Kind::Script | Kind::Npy | Kind::Png | Kind::Tiff => &[],
         Kind::Npz => return (1..6).map(archive).collect(),
+        Kind::Zarr => return arrays(),
+        #[cfg(feature = "zarr")]
+        Kind::Tile => return crate::targets::arrays::tiles(),
+        #[cfg(not(feature = "zarr"))]
+        Kind::Tile => &[],
     };
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
@@ -97,6 +102,16 @@ fn archive(count: i64) -> Vec<u8> {
     }
     let ends = [(directory.len() as u32).to_le_bytes(), (bytes.len() as u32).to_le_bytes()].concat();
     [bytes, directory, b"PK\x05\x06\0\0\0\0\x04\0\x04\0".to_vec(), ends, vec![0; 2]].concat()
+}
+
+/// The arrays of tests/io, each with one of its chunks.
+fn arrays() -> Vec<Vec<u8>> {
+    let one = |path: PathBuf| {
+        let chunks = ["c/0/0", "0.0", "c"].map(|name| fs::read(path.join(name)).ok());
+        let chunk = chunks.into_iter().flatten().next().unwrap_or_default();
+        Some([fs::read(path.join("zarr.json")).ok()?, vec![0], chunk].concat())
+    };
+    files("tests/io/zarr", ".zarr").into_iter().filter_map(one).collect()
 }
 
 /// All inputs of a kind.

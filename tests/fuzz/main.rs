@@ -12,6 +12,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on has failed")]
 
+mod checksum;
 mod corpus;
 mod mutate;
 mod targets;

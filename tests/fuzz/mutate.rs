@@ -1,5 +1,6 @@
 //! An input -> one that is a little wrong: numbers at the edges of their types, parts that are gone, doubled, or of another.
 
+use crate::checksum::right_last_checksum;
 use crate::targets::Kind;
 
 /// splitmix64: the same mutants for the same seed on every machine.
@@ -78,11 +79,16 @@ pub(crate) fn mutate(corpus: &[Vec<u8>], kind: Kind, rng: &mut Rng) -> Vec<u8> {
     for _ in 0..1 + rng.below(4) {
         match kind {
             Kind::Script | Kind::Slice | Kind::Request => change_text(&mut bytes, other, rng),
-            Kind::Npy | Kind::Png | Kind::Tiff | Kind::Npz => change_bytes(&mut bytes, other, rng),
+            Kind::Zarr if rng.below(2) == 0 => change_text(&mut bytes, other, rng),
+            Kind::Npy | Kind::Png | Kind::Tiff | Kind::Npz | Kind::Zarr | Kind::Tile => {
+                change_bytes(&mut bytes, other, rng)
+            }
         }
     }
-    if kind == Kind::Png && rng.below(2) == 0 {
-        right_checksums(&mut bytes);
+    match kind {
+        Kind::Png if rng.below(2) == 0 => right_checksums(&mut bytes),
+        Kind::Tile if rng.below(8) > 0 => right_last_checksum(&mut bytes),
+        _ => {}
     }
     bytes
 }

@@ -10,7 +10,7 @@ use itp::run::Kind as EngineKind;
 use itp::source::Sources;
 use itp::syntax::{format, parse, same};
 use itp::{Engine, engine};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -23,6 +23,10 @@ pub(crate) enum Kind {
     Png,
     Tiff,
     Npz,
+    /// `zarr.json`, a zero byte, and the bytes of every chunk.
+    Zarr,
+    /// The file of a tile in a store.
+    Tile,
     Request,
 }
 
@@ -44,6 +48,10 @@ pub(crate) const ALL: &[Target] = &[
     Target { name: "png", kind: Kind::Png, run: |bytes| loads(bytes, "png") },
     Target { name: "tiff", kind: Kind::Tiff, run: |bytes| loads(bytes, "tif") },
     Target { name: "npz", kind: Kind::Npz, run: loads_sparse },
+    #[cfg(feature = "zarr")]
+    Target { name: "zarr", kind: Kind::Zarr, run: arrays::loads_array },
+    #[cfg(feature = "zarr")]
+    Target { name: "store", kind: Kind::Tile, run: arrays::loads_tile },
     #[cfg(feature = "serve")]
     Target { name: "request", kind: Kind::Request, run: requests::answered },
 ];
@@ -148,10 +156,18 @@ fn file(bytes: &[u8], ending: &str) -> PathBuf {
 
 /// What a file says that it is, it is, or an error.
 fn loads(bytes: &[u8], ending: &str) {
-    let path = file(bytes, ending);
-    let Ok((element, shape)) = describe(&path) else { return };
+    loads_path(&file(bytes, ending));
+}
+
+fn loads_path(path: &Path) {
+    /// What nothing but fill values can be: larger files would only take time.
+    const LARGEST: i64 = 1 << 26;
+    let Ok((element, shape)) = describe(path) else { return };
     let count = shape.iter().try_fold(element.bytes() as i64, |count, size| count.checked_mul(*size));
-    if let Ok(array) = read(&path, &Expect { element, shape: &shape }) {
+    if count.is_some_and(|count| count > LARGEST) {
+        return;
+    }
+    if let Ok(array) = read(path, &Expect { element, shape: &shape }) {
         assert_eq!(Some(array.data.len() as i64), count);
     }
 }
@@ -161,6 +177,94 @@ fn loads_sparse(bytes: &[u8]) {
     if let Ok(found) = read_sparse(&path, &Expect { element: Element::I64, shape: &[8, 8] }) {
         assert_eq!(found.values.len(), found.at.len() * 8);
         assert!(found.at.iter().all(|at| *at < 64));
+    }
+}
+
+#[cfg(feature = "zarr")]
+pub(crate) mod arrays {
+    //! Folders of chunks, and a store with one tile.
+
+    use itp::graph::types::Element;
+    use itp::index::Interval;
+    use itp::io::store::{SeriesAbout, SeriesFolder, StoreFolder, StoredTile};
+    use itp::tiles::Tile;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+    use std::sync::LazyLock;
+
+    /// A folder of that name for this thread, which is there.
+    fn folder(name: &str) -> PathBuf {
+        let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{thread}-{name}"));
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// Every chunk of the array has the same bytes, under both ways to name chunks.
+    pub(crate) fn loads_array(bytes: &[u8]) {
+        let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+        let (path, chunk) = (folder("array.zarr"), bytes.get(end + 1..).unwrap_or_default());
+        fs::write(path.join("zarr.json"), &bytes[..end]).unwrap();
+        for row in 0..2 {
+            fs::create_dir_all(path.join(format!("c/{row}"))).unwrap();
+            for column in 0..2 {
+                fs::write(path.join(format!("c/{row}/{column}")), chunk).unwrap();
+                fs::write(path.join(format!("{row}.{column}")), chunk).unwrap();
+            }
+        }
+        super::loads_path(&path);
+    }
+
+    /// A box of whole rows of a tile.
+    fn rows(first: i64, last: i64) -> Vec<Interval> {
+        [(first, last), (0, 3)].map(|(first, last)| Interval::closed(first, last).unwrap()).to_vec()
+    }
+
+    /// Files of tiles of 4 by 4 elements of two bytes, whole and in parts.
+    pub(crate) fn tiles() -> Vec<Vec<u8>> {
+        let parts = [vec![], vec![rows(1, 2)], vec![rows(0, 0), rows(2, 3)], vec![rows(0, 3)]];
+        let kinds = [None].into_iter().chain(parts.map(Some));
+        let file = |held: Option<_>| {
+            let (series, path) = series("corpus");
+            let ending = if held.is_none() { "c/0/0" } else { "c/0/0.part" };
+            assert!(series.write(&[0, 0], &StoredTile { held, data: (0..32).collect() }).unwrap());
+            fs::read(path.join(ending)).unwrap()
+        };
+        kinds.map(file).collect()
+    }
+
+    /// A series of tiles of its own, and its folder.
+    fn series(name: &str) -> (SeriesFolder, PathBuf) {
+        let root = folder(name);
+        let _ = fs::remove_dir_all(&root);
+        let eight = || Interval::new(0, 8).unwrap();
+        let about = SeriesAbout {
+            word: "fuzz".into(),
+            name: "a".into(),
+            element: Element::U16,
+            chunk: vec![4, 4],
+            origin: vec![0, 0],
+            region: vec![eight(), eight()],
+        };
+        let store = StoreFolder::open(&root).unwrap();
+        let series = store.series(&about).unwrap().expect("its tiles are chunks");
+        (series, store.folders().unwrap().remove(0))
+    }
+
+    /// A tile is as large as it should be and what it says of itself is so, or there is none.
+    pub(crate) fn loads_tile(bytes: &[u8]) {
+        static SERIES: LazyLock<(SeriesFolder, PathBuf)> = LazyLock::new(|| series("store"));
+        let (series, path) = &*SERIES;
+        fs::create_dir_all(path.join("c/0")).unwrap();
+        for ending in ["c/0/0", "c/0/0.part"] {
+            let _ = fs::remove_file(path.join("c/0/0"));
+            fs::write(path.join(ending), bytes).unwrap();
+            if let Ok(tile) = series.read(&[0, 0]) {
+                assert_eq!((tile.data.len(), tile.held.is_some()), (32, ending.ends_with("part")));
+                let tile = Tile::with(rows(0, 3), tile.held, 2, tile.data);
+                assert!(tile.is_none_or(|tile| tile.is_whole() == tile.holds(&rows(0, 3))));
+            }
+        }
     }
 }
 

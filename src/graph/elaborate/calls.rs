@@ -34,9 +34,9 @@ impl Elaborator<'_, '_> {
         }
         match self.builtin(name, args, span) {
             Some(node) => node.map(Value::Node),
-            None => match self.frame().locals.iter().rev().find(|(local, _)| *local == name.name) {
-                Some((_, Value::Node(_))) => self.not_a_function(name, Called::Number, args).err(),
-                Some((_, Value::View(_) | Value::Take(_) | Value::Table(_))) => {
+            None => match self.local(&name.name) {
+                Some(Value::Node(_)) => self.not_a_function(name, Called::Number, args).err(),
+                Some(Value::View(_) | Value::Take(_) | Value::Table(_)) => {
                     self.not_a_function(name, Called::Array, args).err()
                 }
                 None => self.unknown_function(name, args).err(),
@@ -50,7 +50,7 @@ impl Elaborator<'_, '_> {
         expr: ExprId,
         work: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
-        let known: Vec<_> = self.locals().iter().map(|(name, _)| name.clone()).collect();
+        let known: Vec<_> = self.locals().names().cloned().collect();
         let result = work(self);
         let Err(error) = &result else { return result };
         self.frames.truncate(1);
@@ -171,7 +171,7 @@ impl Elaborator<'_, '_> {
         let converted = given.into_iter().zip(&function.params).map(|((expr, value), param)| {
             self.argument(name, param, expr, value).map(|value| (param.name.name.clone(), value))
         });
-        let locals = converted.collect::<Result<Vec<_>>>()?;
+        let locals = converted.collect::<Result<_>>()?;
         self.frames.push(Frame { id: symbol.module, module: Arc::clone(&module), locals });
         self.inlined.push(symbol);
         self.calls.push(Call { name: name.name.clone(), span: name.span });

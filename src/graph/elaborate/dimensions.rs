@@ -102,6 +102,6 @@ impl Elaborator<'_, '_> {
     }
 
     pub(super) fn local(&self, name: &str) -> Option<&Value> {
-        self.frame().locals.iter().rev().find(|(local, _)| &**local == name).map(|(_, value)| value)
+        self.frame().locals.find(name)
     }
 }

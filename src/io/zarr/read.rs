@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Bytes of `zarr.json`, at the most.
-const LONGEST_METADATA: u64 = 16 << 20;
+const LONGEST_METADATA: u64 = 4 << 20;
 
 /// An array whose chunks are read when they are needed.
 #[derive(Debug)]

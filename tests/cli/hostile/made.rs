@@ -214,3 +214,44 @@ fn hostile_repetitions() {
         ),
     ]);
 }
+
+/// Names, conditions and divisions that one body has by the thousand, each of which was once compared with all others.
+#[test]
+fn hostile_bodies() {
+    let all = |count: usize, part: fn(usize) -> String, between: &str| {
+        (0..count).map(part).collect::<Vec<_>>().join(between)
+    };
+    let names = all(30_000, |i| format!("a{i}"), ", ");
+    check(&[
+        made(
+            "90000 lets",
+            body(&format!("{{ {} v0 }}", all(90_000, |i| format!("let v{i} = x;"), " "))),
+            &["check => 0", "run --read a[0:3] => 0 [0.0 1.0 2.0]"],
+        ),
+        made(
+            "30000 arguments",
+            body(&format!("f({})", all(30_000, |_| "x".into(), ", "))) + &format!("fn f({names}) = a7"),
+            &["run --read a[0:3] => 0 [0.0 1.0 2.0]"],
+        ),
+        made(
+            "3000 variables of one sum",
+            body(&format!("sum({}) x", all(3_000, |i| format!("i{i} in 0..1"), ", "))),
+            &["run --read a[0:3] => 0 [0.0 1.0 2.0]"],
+        ),
+        made(
+            "5000 choices in a sum",
+            body(&all(5_000, |i| format!("(if x > {i} then 1 else 0)"), " + ")),
+            &["check => 0", "run --read a[0:3] => 0 [0.0 1.0 2.0]"],
+        ),
+        made(
+            "250 choices, each in another",
+            body(&format!("{} 7", all(250, |i| format!("if x == {i} then {i} else"), " "))),
+            &["run --read a[248:251] => 0 [248.0 249.0 7.0]"],
+        ),
+        made(
+            "5000 divisions",
+            body(&all(5_000, |i| format!("x // {}", i + 2), " + ")),
+            &["check => 0", "run --read a[0:3] => 0 [0.0 0.0 1.0]"],
+        ),
+    ]);
+}

@@ -8,12 +8,15 @@
 //!
 //! A script in tests/hostile says at its head what has to come of it, `#$ run --read a[0:8] => 1 E0501`: exit code, and a
 //! part of what it prints (0) or tells (1, 2). [`files`] makes data that lies, [`made`] scripts too large to be kept,
-//! [`paths`] folders with traps; [`machine`] runs the binary with little stack and measures it.
+//! [`paths`] folders with traps, [`stores`] tiles that lie; [`machine`] runs the binary with little stack and measures it.
 
+#[path = "../../fuzz/checksum.rs"]
+mod checksum;
 mod files;
 mod machine;
 mod made;
 mod paths;
+mod stores;
 
 use crate::folder::Folder;
 use machine::{Ended, run};

@@ -1,0 +1,35 @@
+#!/bin/sh
+# Mutation testing of the index core and of the tiles of streams: does a test fail when a line is wrong?
+#
+#     tests/mutants.sh FOLDER [options of cargo-mutants, such as --shard 0/4]
+#
+# Both use nothing of the rest of the crate, so they are made a small crate in FOLDER with their own tests, the properties
+# and the recorded answers, where a mutant takes seconds and not minutes. Needs cargo-mutants. `FOLDER/mutants.out` lists
+# what was caught and what was missed.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+folder=$1
+shift
+mkdir -p "$folder/src" "$folder/tests"
+cd "$folder"
+cp -r "$root/src/index.rs" "$root/src/index" "$root/src/stream.rs" "$root/src/stream" src/
+cp -r "$root/tests/index_properties.rs" "$root/tests/conformance" tests/
+printf '//! A part of itp.\npub mod index;\npub mod stream;\n' > src/lib.rs
+# The recorded answers about the rest of the crate stand at the end, and are left out.
+sed -E '/^#\[path = "conformance\/sparse/,/^mod sparse/d; /^fn levels_like_finch/,$d' "$root/tests/conformance.rs" |
+    sed '$d' > tests/conformance.rs
+cat > Cargo.toml <<'END'
+[package]
+name = "itp"
+version = "0.0.0"
+edition = "2024"
+[dependencies]
+serde_json = { version = "1", features = ["preserve_order"] }
+[dev-dependencies]
+proptest = { version = "1.12", default-features = false, features = ["std"] }
+[profile.dev]
+debug = false
+[workspace]
+END
+cp "$root/Cargo.lock" .
+cargo mutants --timeout 60 "$@"
