@@ -115,8 +115,9 @@ struct Question {
     tile: Option<Vec<i64>>,
 }
 
-/// Answers that are kept, for some levels of some layers.
+/// Answers that are kept, for some levels of some layers, and the stages of all of them together: each has its own.
 const MOST_KNOWN: usize = 64;
+const MOST_STAGES: usize = 4096;
 
 /// What a view asks for: a box of a stage.
 #[derive(Clone)]
@@ -231,7 +232,8 @@ impl Common {
             && !limits.stop.is_asked()
         {
             let mut known = self.stepping.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.len() >= MOST_KNOWN {
+            let most = MOST_STAGES / self.stages.graph.tensors.len().max(1);
+            if known.len() >= most.clamp(1, MOST_KNOWN) {
                 known.remove(0);
             }
             known.push(Known { question, asked: asked.clone(), cost });
@@ -264,6 +266,7 @@ impl Common {
         same.into_iter().find(fits).map(|(_, asked)| asked)
     }
 
+    /// What it asks for of all stages that are tried.
     fn cheapest(&self, view: &View, limits: &Limits) -> Result<Asked> {
         let plain = Common::asked(&self.stages, view);
         let thinned = plain.thinned(limits);
