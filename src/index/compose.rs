@@ -298,6 +298,27 @@ mod tests {
     }
 
     #[test]
+    fn sums_of_three_inputs_must_fit() {
+        let sum = Affine::new(0, (0..3).map(|dim| Term { dim, stride: 1 })).unwrap();
+        let inner =
+            Transform::new(Domain::of_shape(&[4, 4, 4]).unwrap(), vec![OutputMap::Affine(sum)]).unwrap();
+        let over = |size| Transform::identity(Domain::of_shape(&[size]).unwrap()).compose(&inner);
+        assert_eq!(over(10).unwrap().to_string(), "[_: 4, _: 4, _: 4] -> [#0 + #1 + #2]");
+        assert_eq!(over(9).unwrap_err().kind, IndexErrorKind::OutOfRange);
+    }
+
+    #[test]
+    fn a_table_needs_both_ends() {
+        let over = |implicit_lower, implicit_upper| {
+            let dim = Dim { implicit_lower, implicit_upper, ..Dim::explicit(Interval::sized(2, 3).unwrap()) };
+            let over = Transform::identity(Domain::new(vec![dim]).unwrap());
+            tabulate(&over, [0], |point| Ok(point[0])).ok().map(|table| table.entries().to_vec())
+        };
+        assert_eq!(over(false, false), Some(vec![2, 3, 4]));
+        assert_eq!([over(true, false), over(false, true), over(true, true)], [None, None, None]);
+    }
+
+    #[test]
     fn tables_are_read_through() {
         let outer = r#"{"input_shape": [3], "output": [{"index_array": [7, 8, 9]}]}"#;
         check(

@@ -121,6 +121,7 @@ impl StoreFolder {
             Some(old) if old == text.as_bytes() => {}
             Some(old) if word_of(&old).is_some_and(|word| word != about.word) => return Ok(None),
             Some(_) | None => {
+                series.without_links(&known)?;
                 fs::create_dir_all(&series.path)?;
                 write_file(&known, text.as_bytes())?;
             }
@@ -128,13 +129,13 @@ impl StoreFolder {
         Ok(Some(series))
     }
 
-    /// Every folder of a series, in order.
+    /// Every folder of a series, in order; a link is none.
     pub fn folders(&self) -> std::result::Result<Vec<PathBuf>, IoError> {
         let list = || -> io::Result<Vec<PathBuf>> {
             let mut folders = Vec::new();
             for entry in fs::read_dir(&self.root)? {
                 let path = entry?.path();
-                if path.is_dir() {
+                if is_folder(&path) {
                     folders.push(path);
                 }
             }
@@ -390,12 +391,17 @@ pub fn is_sound(path: &Path) -> bool {
     read_checked(path, LARGEST).is_ok()
 }
 
+/// Whether something is a folder itself, and no link to one: what links lead to is left alone.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|kind| kind.is_dir())
+}
+
 /// Removes the folders of a series that hold nothing, and its description when no tile is left.
 pub fn remove_empty(series: &Path) {
     let (mut queue, mut folders) = (vec![series.join("c")], Vec::new());
-    while let Some(folder) = queue.pop() {
+    while let Some(folder) = queue.pop().filter(|folder| is_folder(folder)) {
         let inner = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        queue.extend(inner.filter(|path| path.is_dir()));
+        queue.extend(inner.filter(|path| is_folder(path)));
         folders.push(folder);
     }
     // A folder that is not empty stays: the system sees to that, whoever writes into it meanwhile.
