@@ -35,6 +35,7 @@ pub mod resolve_weak;
 pub mod scalar;
 mod settings;
 mod slices;
+pub mod stepwise;
 pub mod strided;
 pub mod types;
 pub mod upstream;
