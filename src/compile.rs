@@ -11,10 +11,9 @@
 use crate::access::skip::{Skip, skip};
 use crate::access::{self, Accesses};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
-use crate::graph::body::TensorId;
 use crate::graph::follow::view_body;
 use crate::graph::modules::Loader;
-use crate::graph::{self, Graph, TensorKind};
+use crate::graph::{self, Graph};
 use crate::loops::ir::Kernel;
 use crate::loops::lower::{lower_until, lower_view_until};
 use crate::loops::passes::Pass;
@@ -176,23 +175,16 @@ fn kernels(program: &Program, show: Show<'_>) -> Vec<Kernel> {
     noted_kernels(program, show).into_iter().map(|(kernel, _)| kernel).collect()
 }
 
-/// How a tensor reads its sources in formats.
-fn skipping(program: &Program, id: TensorId) -> Option<Skip> {
-    let tensor = program.graph.tensor(id);
-    let TensorKind::Pointwise(pointwise) = &tensor.kind else { return None };
-    let access = &program.accesses.tensors[id.index()];
-    skip(&program.graph, &pointwise.body, access, tensor.domain.rank())
-}
-
 /// The kernels of all tensors that have a body, then those of views, each with a note.
 fn noted_kernels(program: &Program, show: Show<'_>) -> Vec<(Kernel, String)> {
     let (graph, last) = (&program.graph, show.after.unwrap_or(Pass::Sweep));
     let shown = |name: &str| show.tensor.is_none_or(|only| only == name);
     let tensors = graph.iter().filter(|(_, tensor)| shown(&tensor.name));
     let tensors = tensors.filter_map(|(id, tensor)| {
-        let skip = skipping(program, id);
+        let access = &program.accesses.tensors[id.index()];
+        let skip = skip(graph, tensor, access);
         let walks = skip.as_ref().and_then(Skip::walks);
-        let lowered = lower_until(graph, id, &program.accesses.tensors[id.index()], walks, last)?;
+        let lowered = lower_until(graph, id, access, walks, last)?;
         let note = skip.map(|skip| access::skip::print(graph, &tensor.name, &skip)).unwrap_or_default();
         Some((lowered.kernel, note))
     });

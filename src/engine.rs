@@ -20,6 +20,7 @@
 mod builder;
 #[cfg(feature = "zarr")]
 mod chunked;
+mod course;
 mod data;
 #[cfg(feature = "zarr")]
 mod disk;
@@ -51,6 +52,7 @@ use crate::compile::Program;
 use crate::diagnostic::Diagnostic;
 use crate::graph::Graph;
 use crate::graph::body::TensorId;
+use crate::run::Choice;
 use crate::run::inputs::InputData;
 use crate::run::job::{Backend, Limits, Trace, World};
 use crate::run::kept::Kept;
@@ -71,6 +73,8 @@ pub struct Engine {
     /// Where relative paths after `from` start.
     folder: PathBuf,
     backend: Arc<dyn Backend>,
+    /// What the backend was made with.
+    choice: Choice,
     /// The same, if it keeps results.
     kept: Option<Arc<Kept>>,
     /// The folder that results are kept in.

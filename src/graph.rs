@@ -36,6 +36,7 @@ pub mod scalar;
 mod scope;
 mod settings;
 mod slices;
+pub mod stepwise;
 pub mod strided;
 pub mod types;
 pub mod upstream;

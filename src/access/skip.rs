@@ -23,12 +23,13 @@ mod walks;
 
 pub use covers::Cover;
 pub use needs::{Factor, Needs};
+use walks::OUTSIDE;
 pub use walks::{Cursor, List, Visits, Walk, Walks};
 
 use super::TensorAccess;
 use crate::graph::body::{Body, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
-use crate::graph::{Format, Graph};
+use crate::graph::{Format, Graph, Pointwise, Tensor, TensorKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -53,8 +54,8 @@ impl Skip {
     }
 }
 
-/// How a pointwise body reads its sources in formats; `None` if it has none.
-pub fn skip(graph: &Graph, resolved: &Resolved, access: &TensorAccess, rank: usize) -> Option<Skip> {
+/// How a tensor reads its sources in formats; `None` if it has none.
+pub fn skip(graph: &Graph, tensor: &Tensor, access: &TensorAccess) -> Option<Skip> {
     let formats: BTreeMap<TensorId, &Format> = access
         .reads
         .iter()
@@ -63,12 +64,16 @@ pub fn skip(graph: &Graph, resolved: &Resolved, access: &TensorAccess, rank: usi
     if formats.is_empty() {
         return None;
     }
-    let sight = Sight { graph, resolved, access, formats };
-    let walks = sight.walks();
-    if !walks.walks.is_empty() {
-        return Some(Skip::Walk(walks));
+    let dense = |why: &str| Some(Skip::Dense(formats.keys().map(|id| (*id, why.to_owned())).collect()));
+    match &tensor.kind {
+        TensorKind::Pointwise(Pointwise { body, recurrence: None }) => {
+            let sight = Sight { graph, resolved: body, access, formats };
+            Some(sight.skip(tensor.domain.rank()))
+        }
+        TensorKind::Pointwise(_) => dense("a recurrence computes every element of a step"),
+        TensorKind::Windowed(_) => dense("windows are computed whole"),
+        TensorKind::Input(_) | TensorKind::Var(_) => None,
     }
-    Some(sight.cover(rank).map_or(Skip::Dense(walks.dense), Skip::Cover))
 }
 
 /// A body, its reads, and the formats of what it reads.
@@ -80,6 +85,19 @@ struct Sight<'s> {
 }
 
 impl Sight<'_> {
+    fn skip(&self, rank: usize) -> Skip {
+        let walks = self.walks();
+        if !walks.walks.is_empty() {
+            return Skip::Walk(walks);
+        }
+        // What is read outside of reductions is left to a cover, which knows better why there is none.
+        let told = |why: String, cover: &str| if why == OUTSIDE { cover.to_owned() } else { why };
+        self.cover(rank).map_or_else(
+            |cover| Skip::Dense(walks.dense.into_iter().map(|(id, why)| (id, told(why, cover))).collect()),
+            Skip::Cover,
+        )
+    }
+
     fn body(&self) -> &Body {
         &self.resolved.body
     }

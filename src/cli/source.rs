@@ -1,6 +1,7 @@
 //! Where a stream comes from: standard input, a file, or one connection to 127.0.0.1 -> blocks of bytes.
 //!
-//! A blocking read of standard input cannot be ended by Ctrl-C, so a thread does it, two blocks ahead at the most.
+//! A blocking read of standard input cannot be ended by Ctrl-C, so a thread does it, two blocks ahead at the most. A pipe is made
+//! as large as a block: it holds 64 kB by itself, and programs at its ends would have to take turns 16 times as often.
 
 use super::Outcome;
 use super::files::{shown, why};
@@ -18,8 +19,10 @@ use std::time::Duration;
 
 /// Bytes of a block.
 const BLOCK: usize = 1 << 20;
-/// Bytes of blocks that are in memory, at the most.
-pub(super) const BUFFERED: u64 = 4 * BLOCK as u64;
+/// Blocks of a thread that wait for somebody who takes them.
+const AHEAD: usize = 1;
+/// Bytes of blocks that are in memory, at the most: those that wait, one in the hands of either side, and one on its way back.
+pub(super) const BUFFERED: u64 = ((AHEAD + 3) * BLOCK) as u64;
 /// How long nothing may come until it is asked whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -38,7 +41,13 @@ enum From {
     /// Standard input, of which nothing was asked yet.
     Stdin,
     /// Blocks of a thread, and the way back for the memory of each.
-    Thread(Receiver<io::Result<Vec<u8>>>, SyncSender<Vec<u8>>),
+    Thread(Receiver<io::Result<Filled>>, SyncSender<Vec<u8>>),
+}
+
+/// A block, and how many bytes of it have come.
+struct Filled {
+    block: Vec<u8>,
+    size: usize,
 }
 
 /// What a stream is to come from.
@@ -83,7 +92,7 @@ impl Source {
     /// Waits for a connection, where there is to be one, and starts to read; false when it is to stop.
     fn begin(&mut self, stopped: &AtomicBool) -> io::Result<bool> {
         match &self.from {
-            From::Stdin => self.from = on_thread(io::stdin())?,
+            From::Stdin => self.from = on_thread(widen(io::stdin()))?,
             From::Port(listener) => match accept(listener, stopped)? {
                 Some(socket) => self.from = From::Socket(socket),
                 None => return Ok(false),
@@ -166,7 +175,7 @@ fn read(from: &mut impl Read, block: &mut [u8], stopped: &AtomicBool) -> io::Res
 }
 
 fn receive(
-    blocks: &Receiver<io::Result<Vec<u8>>>,
+    blocks: &Receiver<io::Result<Filled>>,
     back: &SyncSender<Vec<u8>>,
     block: &mut Vec<u8>,
     stopped: &AtomicBool,
@@ -174,8 +183,9 @@ fn receive(
     loop {
         match blocks.recv_timeout(LOOK) {
             Ok(next) => {
-                let _ = back.try_send(std::mem::replace(block, next?));
-                return Ok(block.len());
+                let next = next?;
+                let _ = back.try_send(std::mem::replace(block, next.block));
+                return Ok(next.size);
             }
             Err(RecvTimeoutError::Disconnected) => return Ok(0),
             Err(RecvTimeoutError::Timeout) if stopped.load(Ordering::Relaxed) => return Ok(0),
@@ -211,26 +221,31 @@ fn accept(listener: &TcpListener, stopped: &AtomicBool) -> io::Result<Option<Tcp
     Ok(None)
 }
 
-/// Reads on a thread of its own.
+/// Makes a pipe hold a block, where standard input is one; that may be refused, and is no matter then.
+fn widen(stdin: io::Stdin) -> io::Stdin {
+    #[cfg(target_os = "linux")]
+    let _ = nix::fcntl::fcntl(&stdin, nix::fcntl::FcntlArg::F_SETPIPE_SZ(BLOCK as i32));
+    stdin
+}
+
+/// Reads on a thread of its own, until the source ends or nobody takes more.
 fn on_thread(mut from: impl Read + Send + 'static) -> io::Result<From> {
-    let (send, blocks) = sync_channel(1);
-    let (back, memory) = sync_channel::<Vec<u8>>(3);
+    let (send, blocks) = sync_channel(AHEAD);
+    let (back, free) = sync_channel::<Vec<u8>>(AHEAD + 2);
     std::thread::Builder::new().name("itp reader".to_owned()).spawn(move || {
+        let mut block = vec![0; BLOCK];
         loop {
-            let mut block = memory.try_recv().unwrap_or_default();
-            block.resize(BLOCK, 0);
             let next = match from.read(&mut block) {
                 Ok(0) => return,
-                Ok(size) => {
-                    block.truncate(size);
-                    Ok(block)
-                }
+                Ok(size) => Ok(Filled { block, size }),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => Err(error),
             };
-            if send.send(next).is_err() {
+            let failed = next.is_err();
+            if send.send(next).is_err() || failed {
                 return;
             }
+            block = free.try_recv().unwrap_or_else(|_| vec![0; BLOCK]);
         }
     })?;
     Ok(From::Thread(blocks, back))

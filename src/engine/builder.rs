@@ -202,8 +202,8 @@ impl Builder {
         let program = Arc::new(program);
         let codes = self.shared.as_ref().map(|shared| shared.codes.clone());
         let choice = Choice { kind: self.kind, vector_bits: self.vector_bits, codes };
-        let backend =
-            run::backend(choice, program.clone()).map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
+        let backend = run::backend(choice.clone(), program.clone())
+            .map_err(|diagnostic| Error::new(*diagnostic, &sources))?;
         let threads = self.threads.unwrap_or_else(cores);
         #[cfg(feature = "zarr")]
         let (kept, disk) = self.stores(&sources)?;
@@ -220,6 +220,7 @@ impl Builder {
             slices: self.slices.unwrap_or("<slice>"),
             folder,
             backend,
+            choice,
             kept,
             limits: Limits { threads, memory: self.memory, tile: self.tile, stop: Stop::new(cancel.flag()) },
             world: World::default(),

@@ -4,6 +4,7 @@
 //! calm[1:inf, :, :]   rows 1..33, rows 33..65, …, and the few that the last frames allow
 //! ```
 
+use super::course::frames_of;
 use super::error::Result;
 use super::output::unwritten;
 use super::streams::{Asked, rows_of};
@@ -47,7 +48,14 @@ pub(super) struct Growing<'e> {
 }
 
 /// Elements that wait until all of their rows are there.
-struct Staged(Vec<u8>);
+#[derive(Default)]
+pub(super) struct Staged(Vec<u8>);
+
+impl Staged {
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
 
 impl Sink for Staged {
     fn write(&mut self, bytes: &[u8]) -> diagnostic::Result<()> {
@@ -167,7 +175,7 @@ impl<'e> Growing<'e> {
     /// Computes and writes rows. They are written when all of them are there: a stream may end in between.
     pub(super) fn advance(&mut self, engine: &Engine, rows: i64) -> Result<Stats> {
         let prepared = self.rows(engine, self.next, rows)?;
-        let mut staged = Staged(Vec::new());
+        let mut staged = Staged::default();
         let stats = prepared.run(&mut staged)?;
         self.file.write(&staged.0).map_err(|diagnostic| engine.error(diagnostic))?;
         Ok(stats)
@@ -177,8 +185,7 @@ impl<'e> Growing<'e> {
     pub(super) fn advanced(&mut self, rows: i64, asked: &BTreeMap<TensorId, Asked>) {
         self.next += rows;
         self.ended = self.next_rows() <= 0;
-        let needed = asked.iter().filter_map(|(id, asked)| Some((*id, asked.frames?)));
-        self.needed = Some(needed.collect());
+        self.needed = Some(frames_of(asked));
     }
 
     /// Takes note that no more rows can come.
@@ -204,6 +211,11 @@ impl<'e> Growing<'e> {
     /// The lowest frame of a stream that it needed last.
     pub(super) fn lowest(&self, stream: TensorId) -> Option<i64> {
         Some(self.needed.as_ref()?.get(&stream)?.first())
+    }
+
+    /// What it shows.
+    pub(super) fn base(&self) -> TensorId {
+        self.output.view.base
     }
 
     /// Where it is written.

@@ -8,9 +8,11 @@
 //!
 //! Outputs advance by some rows at a time, the one first that has come least far along the stream. A box that is asked for
 //! waits until its frames have come; frames below the lowest that any output asked for last are forgotten. So no more
-//! frames are in memory than the outputs need for their rows, however long the stream is.
+//! frames are in memory than the outputs need for their rows, however long the stream is. How they advance is the part of
+//! [`super::course`].
 
 use super::Engine;
+use super::course::{Course, Recurring};
 use super::data::declared;
 use super::error::Result;
 use super::growing::Growing;
@@ -25,7 +27,7 @@ use crate::index::{Domain, Interval, Transform};
 use crate::plan::grid::volume;
 use crate::run::inputs::{BoxSource, InputData};
 use crate::run::stats::Stats;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -38,7 +40,8 @@ pub(super) struct StreamInput {
 }
 
 struct State {
-    reader: Box<dyn Read + Send>,
+    /// Where frames come from; none if they are made here.
+    reader: Option<Box<dyn Read + Send>>,
     /// Frames that are there, the first of them with the coordinate `first`.
     frames: VecDeque<Vec<u8>>,
     first: i64,
@@ -84,10 +87,15 @@ pub(super) struct Asked {
     pub(super) frames: Option<Interval>,
     /// Whether the stream ended before the highest.
     pub(super) over: bool,
+    /// Whether the highest has to be made first.
+    pub(super) awaited: bool,
 }
 
 impl StreamInput {
-    fn new(tensor: &Tensor, reader: Box<dyn Read + Send>) -> diagnostic::Result<StreamInput> {
+    pub(super) fn new(
+        tensor: &Tensor,
+        reader: Option<Box<dyn Read + Send>>,
+    ) -> diagnostic::Result<StreamInput> {
         let dims = tensor.domain.dims();
         let inner: Option<Vec<i64>> = dims.iter().skip(1).map(|dim| dim.interval.len()).collect();
         let frame = inner.and_then(|lens| {
@@ -125,13 +133,33 @@ impl StreamInput {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Bytes of a frame.
+    pub(super) fn frame_bytes(&self) -> u64 {
+        self.frame as u64
+    }
+
+    /// The frame that comes next; none once the stream has ended.
+    pub(super) fn next_frame(&self) -> Option<i64> {
+        let state = self.lock();
+        (!state.ended).then(|| state.first + state.frames.len() as i64)
+    }
+
+    /// Takes a frame that was made, or, if there is none, the end.
+    pub(super) fn made(&self, frame: Option<Vec<u8>>) {
+        let mut state = self.lock();
+        match frame {
+            Some(frame) => state.frames.push_back(frame),
+            None => state.ended = true,
+        }
+    }
+
     /// What was asked for since this was called last.
-    fn asked(&self) -> Asked {
+    pub(super) fn asked(&self) -> Asked {
         std::mem::take(&mut self.lock().asked)
     }
 
     /// Forgets the frames before one.
-    fn forget_before(&self, frame: i64) {
+    pub(super) fn forget_before(&self, frame: i64) {
         let mut state = self.lock();
         while state.first < frame && state.frames.pop_front().is_some() {
             state.first += 1;
@@ -162,13 +190,17 @@ impl StreamInput {
     /// Reads on until a frame is there.
     fn until(&self, state: &mut State, last: i64) -> diagnostic::Result<()> {
         while !state.ended && state.first + (state.frames.len() as i64) <= last {
+            let Some(reader) = &mut state.reader else {
+                state.asked.awaited = true;
+                return Err(self.over(state, last));
+            };
             let mut frame = Vec::new();
             if frame.try_reserve_exact(self.frame).is_err() {
                 return Diagnostic::new(Code::E1005, format!("{} bytes cannot be allocated", self.frame))
                     .err();
             }
             frame.resize(self.frame, 0);
-            match read_whole(&mut *state.reader, &mut frame) {
+            match read_whole(&mut **reader, &mut frame) {
                 Ok(size) if size == self.frame => state.frames.push_back(frame),
                 Ok(size) => (state.ended, state.leftover) = (true, size),
                 Err(error) => return Err(self.broken(&error)),
@@ -241,7 +273,7 @@ impl Engine {
     /// ```
     pub fn bind_stream(&mut self, input: &str, reader: impl Read + Send + 'static) -> Result<()> {
         let id = self.input(input)?;
-        let stream = StreamInput::new(self.program.graph.tensor(id), Box::new(reader));
+        let stream = StreamInput::new(self.program.graph.tensor(id), Some(Box::new(reader)));
         let stream = Arc::new(stream.map_err(|diagnostic| self.error(diagnostic))?);
         self.streams.insert(id, stream.clone());
         self.world.inputs.insert(id, InputData::OnDemand(stream));
@@ -258,21 +290,33 @@ impl Engine {
     /// Writes every output of a script with streams, until they end; `told` hears what that takes before the first byte is
     /// read, and what became of it.
     pub fn save_streamed(&self, told: &mut dyn FnMut(Streamed<'_>)) -> Result<Stats> {
+        match self.stepwise()? {
+            Some((engine, recurring)) => engine.save_along(recurring, told),
+            None => self.save_along(Vec::new(), told),
+        }
+    }
+
+    /// The same, where no tensor has to be computed from the beginning of a stream.
+    fn save_along(&self, recurring: Vec<Recurring>, told: &mut dyn FnMut(Streamed<'_>)) -> Result<Stats> {
         let mut growing = Vec::new();
         for output in &self.program.graph.outputs {
             self.follows_a_stream(output)?;
             growing.push(Growing::create(self, output)?);
         }
-        let peak: u64 = growing.iter().map(Growing::peak).fold(0, u64::saturating_add);
-        self.fits(peak)?;
         let rows = growing.iter().map(Growing::block).max().unwrap_or(0);
+        let mut peak: u64 = growing.iter().map(Growing::peak).fold(0, u64::saturating_add);
+        for recurring in &recurring {
+            peak = peak.saturating_add(recurring.peak(self, rows)?);
+        }
+        self.fits(peak)?;
         told(Streamed::Begins { peak, rows });
-        let mut stats = Stats { engine: self.backend.name(), ..Stats::default() };
+        let stats = Stats { engine: self.backend.name(), ..Stats::default() };
+        let mut course = Course { engine: self, recurring, stats };
         while let Some(output) =
             growing.iter_mut().filter(|output| !output.has_ended()).min_by_key(|output| output.reached())
         {
-            self.advance(output, &mut stats)?;
-            self.forget_frames(&growing);
+            course.advance(output)?;
+            course.forget_frames(&growing);
         }
         for stream in self.streams.values() {
             let (leftover, frame) = (stream.lock().leftover, stream.frame);
@@ -285,7 +329,7 @@ impl Engine {
             let rows = output.finish(self)?;
             told(Streamed::Written { path, rows });
         }
-        Ok(stats)
+        Ok(course.stats)
     }
 
     /// An error if all outputs together take more memory than they may.
@@ -299,42 +343,6 @@ impl Engine {
                 ))
             }
             Some(_) | None => Ok(()),
-        }
-    }
-
-    /// Advances an output by as many rows as frames allow; at the end of a stream that may be none.
-    fn advance(&self, output: &mut Growing<'_>, stats: &mut Stats) -> Result<()> {
-        let mut rows = output.next_rows();
-        while rows > 0 {
-            let done = output.advance(self, rows);
-            let asked: BTreeMap<TensorId, Asked> =
-                self.streams.iter().map(|(id, stream)| (*id, stream.asked())).collect();
-            match done {
-                Ok(more) => {
-                    stats.add(&more);
-                    output.advanced(rows, &asked);
-                    return Ok(());
-                }
-                Err(error) if output.needs_all() || asked.values().all(|asked| !asked.over) => {
-                    return Err(error);
-                }
-                Err(_) => rows /= 2,
-            }
-        }
-        output.stop();
-        Ok(())
-    }
-
-    /// Forgets frames that no output will ask for, as far as one can tell from what they asked for last.
-    fn forget_frames(&self, growing: &[Growing<'_>]) {
-        let running = || growing.iter().filter(|output| !output.has_ended());
-        if running().any(|output| !output.has_begun()) {
-            return;
-        }
-        for (id, stream) in &self.streams {
-            if let Some(lowest) = running().filter_map(|output| output.lowest(*id)).min() {
-                stream.forget_before(lowest);
-            }
         }
     }
 

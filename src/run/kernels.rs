@@ -257,11 +257,9 @@ impl Kernels {
     }
 }
 
-/// How a stage reads its sources in formats; a recurrence, which is one of its own sources, looks at everything.
+/// How a stage reads its sources in formats.
 pub(super) fn skipping(stages: &Stages, id: TensorId) -> Option<Skip> {
-    let tensor = stages.tensor(id);
-    let TensorKind::Pointwise(Pointwise { body, recurrence: None }) = &tensor.kind else { return None };
-    skip(&stages.graph, body, &stages.accesses[id.index()], tensor.domain.rank())
+    skip(&stages.graph, stages.tensor(id), &stages.accesses[id.index()])
 }
 
 #[cfg(test)]

@@ -254,11 +254,12 @@ fn the_page_about_streams_keeps_its_word() {
     let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/stream.md")).unwrap();
     let scripts = blocks(&page, "itp");
     let folder = Folder::with("moved.itp", &scripts[0]);
-    folder.write("bright.itp", &scripts[1]);
+    folder.write("slow.itp", &scripts[1]);
+    folder.write("bright.itp", &scripts[2]);
     let binary = Path::new(env!("CARGO_BIN_EXE_itp")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
     let commands = blocks(&page, "sh");
-    assert_eq!(commands.len(), 5);
+    assert_eq!(commands.len(), 6);
     for command in commands {
         let ran = Command::new("sh")
             .args(["-e", "-c", &command])
@@ -269,6 +270,7 @@ fn the_page_about_streams_keeps_its_word() {
         assert!(ran.status.success(), "{command}\n{}", String::from_utf8_lossy(&ran.stderr));
     }
     assert_eq!(metadata(&folder.path("moved.zarr"))["shape"], serde_json::json!([4, 256, 320]));
+    assert_eq!(metadata(&folder.path("moving.zarr"))["shape"], serde_json::json!([5, 256, 320]));
     assert_eq!(
         metadata(&folder.path("bright.zarr"))["attributes"]["itp"]["origin"],
         serde_json::json!([0, -128, -160])
@@ -319,11 +321,56 @@ output \"wide.npy\" = wide[1:, :, :]
     assert_eq!(wide[wide.len() - 64..], [99u8.wrapping_add(3999u16 as u8); 64]);
 }
 
+/// A running average, a recurrence that reads it two steps apart and turned, and a map of that.
+const SLOW: &str = "input cam: u8[t: 0..inf, x: 5] from stream
+tensor slow: f32[t: 0..inf, x: 5] = if t == 0 then f32(cam[t, x]) else 0.9 * slow[t - 1, x] + f32(cam[t, x])
+tensor turn: f32[t: 0..inf, x: 5] = if t < 2 then slow[t, x] else slow[t, x] - turn[t - 2, 4 - x]
+tensor step: f32[t: 1..inf, x: 5] = turn[t, x] - turn[t - 1, x] + f32(cam[t, x])
+output \"slow.npy\" = slow[0:, :]
+output \"step.npy\" = step[1:, :]
+output \"third.npy\" = slow[2:3, :]
+";
+
+#[test]
+fn a_recurrence_goes_on_with_its_stream() {
+    let count = 150;
+    let cam = |t: usize, x: usize| (7 * t + 13 * x) % 251;
+    let mut slow: Vec<[f32; 5]> = Vec::new();
+    let mut turn: Vec<[f32; 5]> = Vec::new();
+    for t in 0..count {
+        let own = |x: usize| cam(t, x) as f32;
+        slow.push(std::array::from_fn(|x| match t {
+            0 => own(x),
+            _ => 0.9f32.mul_add(slow[t - 1][x], own(x)),
+        }));
+        turn.push(std::array::from_fn(|x| if t < 2 { slow[t][x] } else { slow[t][x] - turn[t - 2][4 - x] }));
+    }
+    let step: Vec<[f32; 5]> =
+        (1..count).map(|t| std::array::from_fn(|x| turn[t][x] - turn[t - 1][x] + cam(t, x) as f32)).collect();
+    let bytes: Vec<u8> = (0..count).flat_map(|t| (0..5).map(move |x| cam(t, x) as u8)).collect();
+    for engine in ["jit", "interp"] {
+        let folder = Folder::with("slow.itp", SLOW);
+        let ran = folder.itp_fed(&["run", "slow.itp", "--engine", engine], [&bytes[..], &[1, 2]].concat());
+        ran.ends(0).tells("slow.npy: 150 rows").tells("step.npy: 149 rows").tells("2 of 5 bytes of one more");
+        let holds = |file: &str, rows: &[[f32; 5]]| {
+            let rows: Vec<u8> = rows.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+            let found = fs::read(folder.path(file)).unwrap();
+            assert_eq!(found[found.len() - rows.len()..], rows, "{file} by {engine}");
+        };
+        holds("slow.npy", &slow);
+        holds("step.npy", &step);
+        holds("third.npy", &slow[2..3]);
+    }
+    let folder = Folder::with("slow.itp", &SLOW.replace("output \"third.npy\" = slow[2:3, :]\n", ""));
+    folder.itp_fed(&["run", "slow.itp"], [1, 2, 3]).ends(0).tells("slow.npy: 0 rows");
+}
+
 #[test]
 fn what_needs_more_and_more_frames_is_refused_before_the_first() {
-    let script = "input cam: u8[t: 0..inf, y: 64, x: 64] from stream
-tensor slow: f32[t: 0..inf, y: 64, x: 64] = if t == 0 then f32(cam[t, y, x]) else 0.9 * slow[t - 1, y, x] + f32(cam[t, y, x])
-output \"slow.npy\" = slow[0:, :, :]
+    // A step of it has no end along x, so it is computed from the first step on.
+    let script = "input cam: u8[t: 0..inf, x: 64] from stream
+tensor slow: f32[t: 0..inf, x: inf] = if t == 0 then 0 else slow[t - 1, x + 1] + f32(cam.clamp([x])[t, x])
+output \"slow.npy\" = slow[0:, 0:64]
 ";
     let folder = Folder::with("slow.itp", script);
     folder

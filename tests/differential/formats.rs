@@ -238,7 +238,7 @@ fn kernels_say_what_they_leave_out() {
     );
     check(
         "tensor r: f32[y: 4, x: 9] = a[y, x] * v[x]",
-        "looks at every element of a: it is not read in a reduction",
+        "looks at every element of a: the result is not one known number where only its fill is read",
     );
     check("tensor r: f32[x: 9] = sum(k in 0..4) a[k, x]", "walks the stored entries by column of a");
     check(
@@ -263,6 +263,30 @@ fn kernels_say_what_they_leave_out() {
     );
     check(
         "tensor r: f32[y: 4] = sum(k in 0..4) a[y, 2 * k]",
+        "looks at every element of a: it is read in steps of 2",
+    );
+    check(
+        "tensor r: f32[z: 1] = sum(k in 0..4) a[k, k]",
+        "looks at every element of a: more than one of its coordinates is the innermost variable",
+    );
+    check(
+        "tensor r: f32[y: 4] = sum(k in 0..9) a[y, clamp(i64(v[k]), 0, 8)]",
+        "looks at every element of a: one of its coordinates is divided, or depends on data",
+    );
+    check(
+        "tensor r: f32[y: 4] = sum(k in 0..9) a[y, 0] * v[k]",
         "looks at every element of a: no coordinate of it is the innermost variable",
+    );
+    check(
+        "tensor r: f32[y: 4, x: 9] window [2, 3] as [i, j] take b = a window [2, 3] = b[i, j]",
+        "looks at every element of a: windows are computed whole",
+    );
+    check(
+        "tensor r: f32[y: 4, x: 9] = if y == 0 then a[0, x] else r[y - 1, x] + a[y, x]",
+        "looks at every element of a: a recurrence computes every element of a step",
+    );
+    check(
+        "tensor r: f32[y: 9, x: 4] = a[x, y]",
+        "looks at every element of a: it is not read at a fixed distance from the place that is computed",
     );
 }

@@ -27,8 +27,8 @@ pub struct Cover {
 }
 
 impl Sight<'_> {
-    /// A constant beside the stored elements of sources that are read near the place that is computed.
-    pub(super) fn cover(&self, rank: usize) -> Option<Cover> {
+    /// A constant beside the stored elements of sources that are read near the place that is computed, or why there is none.
+    pub(super) fn cover(&self, rank: usize) -> Result<Cover, &'static str> {
         let near = self.access.reads.iter().filter(|read| self.formats.contains_key(&read.tensor));
         let near = near.filter_map(|read| Some((read, self.moved(read, rank)?)));
         let (mut fills, mut reads) = (Vec::new(), Vec::new());
@@ -37,7 +37,7 @@ impl Sight<'_> {
             reads.push((read.tensor, moved));
         }
         if reads.is_empty() {
-            return None;
+            return Err("it is not read at a fixed distance from the place that is computed");
         }
         let known = |finite| {
             let judge = Judge { graph: self.graph, body: self.body(), fills: &fills, finite };
@@ -49,9 +49,9 @@ impl Sight<'_> {
             others.filter(|tensor| self.graph.tensor(*tensor).element.is_float()).collect()
         };
         match (known(false), known(true)) {
-            (Known::Exact(background), _) => Some(Cover { reads, background, finite: BTreeSet::new() }),
-            (_, Known::Exact(background)) => Some(Cover { reads, background, finite: others() }),
-            _ => None,
+            (Known::Exact(background), _) => Ok(Cover { reads, background, finite: BTreeSet::new() }),
+            (_, Known::Exact(background)) => Ok(Cover { reads, background, finite: others() }),
+            _ => Err("the result is not one known number where only its fill is read"),
         }
     }
 

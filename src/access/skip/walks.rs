@@ -152,22 +152,21 @@ impl<'s> Sight<'s> {
         let mut reasons: BTreeMap<NodeId, String> = BTreeMap::new();
         let mut reached: BTreeMap<NodeId, usize> = BTreeMap::new();
         for reduction in self.reductions() {
-            let beside = || "no coordinate of it is the innermost variable".to_owned();
-            reasons.extend(reduction.reads.iter().map(|read| (read.read, beside())));
+            reasons.extend(reduction.reads.iter().map(|read| (read.read, apart(read, reduction.var))));
             match self.walk(&reduction, &mut walks.lists) {
                 Ok(walk) => {
                     let cursors = walk.cursors.iter().chain(&walk.looked_up);
                     cursors.for_each(|cursor| *reached.entry(cursor.read).or_default() += 1);
                     walks.walks.push(walk);
                 }
-                Err(why) => reasons.extend(reduction.reads.iter().map(|read| (read.read, why.clone()))),
+                Err(Some(why)) => reasons.extend(reduction.reads.iter().map(|read| (read.read, why.clone()))),
+                Err(None) => {}
             }
         }
         // A read that other nodes use than the reductions that walk is one of every element.
         for read in self.access.reads.iter().filter(|read| self.formats.contains_key(&read.tensor)) {
             if reached.get(&read.read).copied().unwrap_or(0) < self.users(read.read) {
-                let why = || "it is not read in a reduction".to_owned();
-                let why = reasons.get(&read.read).cloned().unwrap_or_else(why);
+                let why = reasons.get(&read.read).cloned().unwrap_or_else(|| OUTSIDE.to_owned());
                 walks.dense.push((read.tensor, why));
             }
         }
@@ -202,7 +201,8 @@ impl<'s> Sight<'s> {
         found
     }
 
-    fn walk(&self, reduction: &Reduction<'s>, lists: &mut Vec<List>) -> Result<Walk, String> {
+    /// How it goes along stored elements, or why not, if that is not because of how it reads.
+    fn walk(&self, reduction: &Reduction<'s>, lists: &mut Vec<List>) -> Result<Walk, Option<String>> {
         let along = reduction.reads.iter().filter_map(|read| Some((*read, along(read, reduction.var)?)));
         let along = along.filter(|(_, (_, offset))| reduction.long || offset.terms.is_empty());
         let mut along: Vec<(&'s Access, (usize, Linear))> = along.collect();
@@ -243,9 +243,9 @@ impl<'s> Sight<'s> {
     }
 
     /// As few of the reads as make the reduction nothing when they all give their fills.
-    fn fewest(&self, reduction: &Reduction<'s>, mut kept: Vec<&'s Access>) -> Result<Taken, String> {
+    fn fewest(&self, reduction: &Reduction<'s>, mut kept: Vec<&'s Access>) -> Result<Taken, Option<String>> {
         if kept.is_empty() {
-            return Err("no coordinate of it is the innermost variable".to_owned());
+            return Err(None);
         }
         let mut needs = self.needs_of(reduction, &kept)?;
         for at in (0..kept.len()).rev() {
@@ -284,6 +284,26 @@ impl<'s> Sight<'s> {
             && moved(binder.hi).is_some_and(|hi| hi > domain.last());
         let whole = offset.terms.is_empty() && reaches;
         Cursor { read: read.read, list: at, offset, whole }
+    }
+}
+
+/// Why a read that is in no reduction does not go along anything.
+pub(super) const OUTSIDE: &str = "it is not read in a reduction";
+
+/// Why a read does not go along stored elements with a variable.
+fn apart(read: &Access, var: u32) -> String {
+    let atom = Atom::Coord(Coord::Bound(var));
+    let steps = |form: &Linear| form.terms.iter().find(|(own, _)| *own == atom).map(|(_, factor)| *factor);
+    let found: Vec<i64> = read.map.iter().filter_map(steps).collect();
+    let plain = |form: &Linear| form.terms.iter().all(|(own, _)| matches!(own, Atom::Coord(_)));
+    match found[..] {
+        _ if !read.map.iter().all(plain) => {
+            "one of its coordinates is divided, or depends on data".to_owned()
+        }
+        [] => "no coordinate of it is the innermost variable".to_owned(),
+        [1] => format!("its window moves, and has no more than {WINDOW} steps"),
+        [step] => format!("it is read in steps of {step}"),
+        _ => "more than one of its coordinates is the innermost variable".to_owned(),
     }
 }
 

@@ -25,15 +25,10 @@ use super::lists::{Array, Row};
 use super::reductions::Reduction;
 use super::{Bound, Lowerer, key};
 use crate::access::skip::{Visits, Walk};
-use crate::graph::body::{Body, NodeId, Op};
 use crate::graph::scalar::BinaryFn;
 use crate::graph::types::Element;
 use crate::loops::ir::{LoopKind, ValueId};
-use std::collections::{BTreeSet, HashMap};
-
-/// Entries of a row that one step of a loop takes, if a step is small: at most [`SMALL`] operations.
-const BLOCK: i64 = 4;
-const SMALL: usize = 16;
+use std::collections::HashMap;
 
 /// Beyond every coordinate.
 const FAR: i64 = 1 << 62;
@@ -56,19 +51,6 @@ struct Common {
     inside: Vec<Option<ValueId>>,
     /// For every row whether its stretch ends there.
     ends: Vec<ValueId>,
-}
-
-/// Whether a node and all that it is made of are no more than [`SMALL`] plain operations.
-fn takes_little(body: &Body, inner: NodeId) -> bool {
-    let (mut stack, mut seen) = (vec![inner], BTreeSet::from([inner]));
-    while let Some(id) = stack.pop() {
-        let op = &body.node(id).op;
-        if matches!(op, Op::Math(..) | Op::Reduce { .. }) {
-            return false;
-        }
-        stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
-    }
-    seen.len() <= SMALL
 }
 
 impl<'g> Lowerer<'g> {
@@ -94,20 +76,17 @@ impl<'g> Lowerer<'g> {
         }
     }
 
-    /// Goes along one row.
+    /// Goes along one row. One entry per step of the loop: every array is then read by one instruction, which is what
+    /// processors know a stream by and read ahead of.
     fn along_row(
         &mut self,
         reduction: &Reduction<'_, '_>,
         walk: &Walk,
         row: Row,
         bound: &Bound,
-        mut state: Vec<ValueId>,
+        state: Vec<ValueId>,
     ) -> Vec<ValueId> {
-        let mut first = row.first;
-        if self.is_small(reduction, walk) && !self.list(row.list).runs {
-            (first, state) = self.along_blocks(reduction, walk, row, bound, state);
-        }
-        let (open, carried) = self.builder.open_loop(LoopKind::Serial, first, row.end, &state);
+        let (open, carried) = self.builder.open_loop(LoopKind::Serial, row.first, row.end, &state);
         self.scopes.push(HashMap::new());
         let next = if self.list(row.list).runs {
             let [lo, hi] = [Array::First, Array::Ends].map(|array| self.place_in(row, array, open.var));
@@ -118,39 +97,6 @@ impl<'g> Lowerer<'g> {
         };
         self.scopes.pop();
         self.builder.close_loop(open, &next)
-    }
-
-    /// Whether a step takes so little that counting it is much of it.
-    fn is_small(&self, reduction: &Reduction<'_, '_>, walk: &Walk) -> bool {
-        walk.looked_up.is_empty() && takes_little(reduction.source.body, reduction.inner)
-    }
-
-    /// Goes along entries, [`BLOCK`] per step of the loop: the processor then looks ahead to so many more, whose elements
-    /// it waits for at once. The first entry that is left comes back, with the state.
-    fn along_blocks(
-        &mut self,
-        reduction: &Reduction<'_, '_>,
-        walk: &Walk,
-        row: Row,
-        bound: &Bound,
-        state: Vec<ValueId>,
-    ) -> (ValueId, Vec<ValueId>) {
-        let (zero, shift) = (self.builder.int(0), self.builder.int(BLOCK.ilog2().into()));
-        let count = self.builder.binary(BinaryFn::Sub, row.end, row.first);
-        let blocks = self.builder.binary(BinaryFn::Shr, count, shift);
-        let (open, mut state) = self.builder.open_loop(LoopKind::Serial, zero, blocks, &state);
-        self.scopes.push(HashMap::new());
-        let done = self.builder.binary(BinaryFn::Shl, open.var, shift);
-        let start = self.builder.binary(BinaryFn::Add, row.first, done);
-        for at in 0..BLOCK {
-            let at = self.builder.int(at);
-            let entry = self.builder.binary(BinaryFn::Add, start, at);
-            state = self.at_entry(reduction, walk, (row, entry), bound, state);
-        }
-        self.scopes.pop();
-        let state = self.builder.close_loop(open, &state);
-        let done = self.builder.binary(BinaryFn::Shl, blocks, shift);
-        (self.builder.binary(BinaryFn::Add, row.first, done), state)
     }
 
     /// The step at an entry of the one row.
