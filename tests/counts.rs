@@ -847,3 +847,20 @@ tensor d: i32[y: inf, x: inf] =
         }
     }
 }
+
+#[test]
+fn tasks_that_read_two_ways_do_not_read_everything_between() {
+    let script = "tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x
+        tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[y, x] + a[0, 0]
+        tensor c: f32[y: inf, x: inf] = b[y, x] + 1";
+    let engine = compiled(jit(1, &[1, 3]), script);
+    let start = Instant::now();
+    let (bytes, stats) = read(&engine, "c[0:100, 0:300]");
+    // Every task of b held all tiles of a before: 10,000 times 10,000.
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
+    accounts("both ways", &stats);
+    assert!(stats.tiles.live_peak < 1000, "{:?}", stats.tiles);
+    let interp = compiled(Engine::builder().kind(Kind::Interp), script);
+    let expect = interp.prepare("c[0:100, 0:300]").unwrap().read_array().unwrap().0;
+    assert!(bytes == expect.data);
+}

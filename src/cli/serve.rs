@@ -39,7 +39,7 @@ fn served(args: &ServeArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let options = options(args);
     tell_what_is_wrong(&options, &name, report)?;
     let stop = Arc::new(AtomicBool::new(false));
-    session::stop_on_signals(stop.clone(), &name, report)?;
+    session::stop_on_signals(stop.clone(), session::Ending::Orderly, &name, report)?;
     let tell = |address| report.say(&format!("{name}: http://{address}/ (Ctrl-C ends it)"));
     match listen(options, stop, tell) {
         Ok(()) => Ok(Outcome::Done),

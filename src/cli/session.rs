@@ -20,12 +20,13 @@ use crate::graph::view::View;
 use crate::graph::{Output, TensorKind};
 use crate::io;
 use crate::run::Kind;
-use crate::run::job::{Trace, What};
+use crate::run::job::{Trace, What, cancelled};
 use crate::run::stats::Stats;
 use crate::source::Sources;
 use crate::syntax;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,7 +74,8 @@ pub(super) fn open(
     engine.on_progress(progress.listener());
     let trace = options.trace.as_ref().map(|_| Arc::new(Trace::new(move || micros(start))));
     trace.iter().for_each(|trace| engine.record(trace.clone()));
-    stop_on_signals(stop, &name, report)?;
+    let ending = if streams.is_empty() { Ending::Soon } else { Ending::Orderly };
+    stop_on_signals(stop, ending, &name, report)?;
     Ok(Session { name, engine, progress, trace, start })
 }
 
@@ -157,14 +159,30 @@ fn refuse_store(name: &str, options: &RunOptions, report: &mut Report) -> Result
     Err(report.fail(name, Diagnostic::new(Code::E0903, message).help("leave out `--store`")))
 }
 
-/// Ctrl-C and a polite end set the flag; a second Ctrl-C ends the process at once, without half a file.
-pub(super) fn stop_on_signals(flag: Arc<AtomicBool>, name: &str, report: &mut Report) -> Result<(), Outcome> {
-    let again = Arc::new(AtomicBool::new(false));
-    let registered = signal_hook::flag::register(SIGINT, flag.clone())
-        .and_then(|_| signal_hook::flag::register(SIGINT, again.clone()))
-        .and_then(|_| signal_hook::flag::register(SIGTERM, flag));
+/// How what is being done ends when a signal asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Within a fifth of a second, wherever it is: planning, compiling, in a host function, or waiting for a disk.
+    Soon,
+    /// In order, whatever that takes: streams write what has arrived. A second Ctrl-C ends them at once.
+    Orderly,
+}
+
+/// Ctrl-C and a polite end set the flag; whatever happens then, no half file is left.
+pub(super) fn stop_on_signals(
+    flag: Arc<AtomicBool>,
+    ending: Ending,
+    name: &str,
+    report: &mut Report,
+) -> Result<(), Outcome> {
+    let seen = Arc::new(AtomicBool::new(false));
+    let register = |signal: i32, flag: &Arc<AtomicBool>| signal_hook::flag::register(signal, flag.clone());
+    let registered = register(SIGINT, &flag)
+        .and_then(|_| register(SIGINT, &seen))
+        .and_then(|_| register(SIGTERM, &flag))
+        .and_then(|id| if ending == Ending::Soon { register(SIGTERM, &seen) } else { Ok(id) });
     let watched = registered.and_then(|_| {
-        std::thread::Builder::new().name("signals".to_owned()).spawn(move || end_at_second(&again))
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || watch(&seen, ending))
     });
     watched.map(|_| ()).map_err(|error| {
         let message = format!("signals cannot be listened to: {}", files::why(&error));
@@ -172,25 +190,46 @@ pub(super) fn stop_on_signals(flag: Arc<AtomicBool>, name: &str, report: &mut Re
     })
 }
 
-/// How often signals are looked for. Programs that start others often send one twice, and that is one.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often signals are looked for.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a run that was cancelled may take to end by itself.
+const GRACE: Duration = Duration::from_millis(120);
+/// Programs that start others often send a signal twice: that is one.
+const TWICE: Duration = Duration::from_millis(100);
 /// How a shell says that Ctrl-C ended a process.
 const INTERRUPTED: i32 = 130;
+/// Whether it was told what an engine found.
+static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Waits for a second signal.
-fn end_at_second(signalled: &AtomicBool) {
-    let mut count = 0;
-    while count < 2 {
+/// Waits for signals, and ends the process if it does not end by itself.
+fn watch(seen: &AtomicBool, ending: Ending) {
+    let mut first: Option<Instant> = None;
+    loop {
         std::thread::sleep(LOOK);
-        count += u32::from(signalled.swap(false, Ordering::Relaxed));
+        let signal = seen.swap(false, Ordering::Relaxed);
+        match (first, ending) {
+            (None, _) => first = signal.then(Instant::now),
+            (Some(first), Ending::Soon) if first.elapsed() >= GRACE => {
+                io::remove_temporary();
+                if !TOLD.swap(true, Ordering::Relaxed) {
+                    let cancelled = cancelled();
+                    let _ = writeln!(std::io::stderr(), "error[{}]: {}", cancelled.code, cancelled.message);
+                }
+                std::process::exit(1);
+            }
+            (Some(first), Ending::Orderly) if signal && first.elapsed() >= TWICE => {
+                io::remove_temporary();
+                std::process::exit(INTERRUPTED);
+            }
+            (Some(_), Ending::Soon | Ending::Orderly) => {}
+        }
     }
-    io::remove_temporary();
-    std::process::exit(INTERRUPTED);
 }
 
 /// Tells what an engine found.
 pub(super) fn failed(name: &str, error: Error, report: &mut Report) -> Outcome {
     let (diagnostics, sources) = error.into_parts();
+    TOLD.store(true, Ordering::Relaxed);
     report.diagnostics(name, &sources, diagnostics);
     Outcome::Failed
 }

@@ -38,7 +38,7 @@ fn done(args: &StreamArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let name = files::shown(&args.out);
     let (kind, tiling) = way_of(args).expect("arguments are checked when they are parsed");
     let stopped = Arc::new(AtomicBool::new(false));
-    session::stop_on_signals(stopped.clone(), &name, report)?;
+    session::stop_on_signals(stopped.clone(), session::Ending::Orderly, &name, report)?;
     let mut way = open(args, kind, &tiling, report)?;
     let peak = way.peak.saturating_add(source::BUFFERED);
     if let Some(limit) = args.memory.filter(|limit| peak > *limit) {

@@ -15,6 +15,7 @@ use crate::diagnostic::Call;
 use crate::index::Interval;
 use crate::source::Span;
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// One node of a [`Body`]; prints as `v3`.
@@ -220,7 +221,8 @@ type Promise = (NodeId, NodeId, Interval, Arc<str>, Arc<str>);
 #[derive(Clone, Debug, Default)]
 pub struct Body {
     nodes: Vec<Node>,
-    interned: HashMap<(Op, Ty), NodeId>,
+    /// By a hash of its operation and type; of those with the same one, the next goes to the next number that is free.
+    interned: HashMap<u64, NodeId>,
     /// Tables that nodes read.
     pub tables: Vec<Arc<Table>>,
     /// Reduction variables.
@@ -238,17 +240,28 @@ struct Obliged {
     steps: HashMap<NodeId, Vec<usize>>,
 }
 
+fn hash_of(op: &Op, ty: Ty) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (op, ty).hash(&mut hasher);
+    hasher.finish()
+}
+
 /// The most nodes a body may have.
 pub const MAX_NODES: usize = 100_000;
 
 impl Body {
     /// Adds an operation, or finds the same one.
     pub fn push(&mut self, op: Op, ty: Ty, span: Span) -> NodeId {
-        if let Some(id) = self.interned.get(&(op.clone(), ty)) {
-            return *id;
+        let mut key = hash_of(&op, ty);
+        while let Some(id) = self.interned.get(&key).copied() {
+            let known = &self.nodes[id.index()];
+            if known.op == op && known.ty == ty {
+                return id;
+            }
+            key = key.wrapping_add(1);
         }
         let id = NodeId(self.nodes.len() as u32);
-        self.interned.insert((op.clone(), ty), id);
+        self.interned.insert(key, id);
         self.nodes.push(Node { op, ty, span });
         id
     }

@@ -13,13 +13,22 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Files that would be left behind if the process ended now.
 static TEMPORARY: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Removes every file that is not complete; only for a process that is about to end without finishing.
+/// Held while something complete takes the place of something old.
+static COMMITS: Mutex<()> = Mutex::new(());
+
+fn committing() -> MutexGuard<'static, ()> {
+    COMMITS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes every file that is not complete; only for a process that is about to end without finishing: nothing can be
+/// completed any more.
 pub fn remove_temporary() {
+    std::mem::forget(committing());
     let temporary = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
     for path in temporary.iter() {
         let _ = fs::remove_file(path).or_else(|_| fs::remove_dir_all(path));
@@ -76,6 +85,7 @@ impl Replace {
     pub(super) fn commit(mut self) -> Result<()> {
         self.file.sync_all()?;
         if let Some(temporary) = &self.temporary {
+            let _commit = committing();
             fs::rename(temporary, &self.target)?;
             forget(temporary);
         }
@@ -134,6 +144,7 @@ impl ReplaceFolder {
 
     /// Gives the folder its name; what had it before goes away.
     pub(super) fn commit(mut self) -> Result<()> {
+        let commit = committing();
         if self.target.exists() {
             let (file, old) = beside(&self.target)?;
             drop(file);
@@ -145,6 +156,7 @@ impl ReplaceFolder {
                 return Err(error.into());
             }
             self.own = false;
+            drop(commit);
             fs::remove_dir_all(&old)?;
             forget(&old);
         } else {

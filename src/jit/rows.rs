@@ -44,7 +44,7 @@ use evex::Bits;
 /// Slots of a frame, at the most.
 const MOST_SLOTS: usize = 1024;
 /// Instructions of a row, at the most.
-const MOST_INSTRUCTIONS: usize = 20_000;
+const MOST_INSTRUCTIONS: usize = 400_000;
 
 /// The code of a row.
 pub(super) struct Row {

@@ -6,7 +6,7 @@
 //! band 0: a -2..6  b -1..5  c 0..4        band 1: a 6..10  b 5..9  c 4..8        a, b: rings of 8 rows
 //! ```
 
-use super::group::{Group, Needed, Role, steps_of, task_regions, work_box};
+use super::group::{Group, Needed, Role, steps_of, task_ranges, task_regions, work_box};
 use super::recurrence::{Steps, recurrence};
 use super::rows::most_rows;
 use super::stages::Stages;
@@ -63,6 +63,24 @@ impl Slot {
 pub fn task(stages: &Stages, group: &Group, boxes: &Needed, tile: Region) -> Task {
     let work = work_box(stages, group.target, &tile);
     let regions = task_regions(stages, group, boxes, &work);
+    task_with(stages, group, tile, work, regions)
+}
+
+/// The same with all that it may need, each dimension for itself, so that it holds no less.
+pub(super) fn widest_task(stages: &Stages, group: &Group, boxes: &Needed, tile: Region) -> Task {
+    let work = work_box(stages, group.target, &tile);
+    let ranges = task_ranges(stages, group, boxes, &work).into_iter();
+    let regions = ranges.map(|region| Some(region).filter(|own| own.iter().all(|range| !range.is_empty())));
+    task_with(stages, group, tile, work, regions.collect())
+}
+
+fn task_with(
+    stages: &Stages,
+    group: &Group,
+    tile: Region,
+    work: Region,
+    regions: Vec<Option<Region>>,
+) -> Task {
     let steps = steps_of(stages, group.target, &tile).map(|steps| {
         let reach = recurrence(stages, group.target).map_or(1, |recurrence| recurrence.reach);
         let slot = Slot { region: work.clone(), ring: ring(&work, steps.dim, reach + 1) };

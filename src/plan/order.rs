@@ -41,12 +41,12 @@ pub struct Order {
 impl Order {
     /// From the first task on, to the last.
     pub fn new(division: &Division, stop: &Stop) -> Result<Self, PlanError> {
-        Ok(Order::with(Readers::new(division, Depth::Run, stop)?))
+        Ok(Order::with(Readers::new(division, Depth::RUN, stop)?))
     }
 
     /// For a look at the first tasks, however many there are: who reads what far away from them is not gone through.
     pub fn beginning(division: &Division) -> Result<Self, PlanError> {
-        Ok(Order::with(Readers::new(division, Depth::Look, &division.stop)?))
+        Ok(Order::with(Readers::new(division, Depth::LOOK, &division.stop)?))
     }
 
     fn with(readers: Readers) -> Self {

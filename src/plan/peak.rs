@@ -4,16 +4,18 @@
 //! a 0, a 1, result 0, a 2, result 1, …      three tiles with one worker: two of a, one of the result
 //! ```
 //!
-//! Up to some thousand tasks the plan walks through them; beyond that it counts the tiles between the first and the
-//! last row of results that reads them, which is never too few.
+//! Up to some thousand tasks the plan walks through them; beyond that it counts the tiles that live during a row of
+//! results ([`lives`](super::lives)), which is never too few.
 
-use super::bands::{Task, task};
+use super::bands::Task;
 use super::grid::volume;
 use super::group::{Group, PlanError, Role};
-use super::needs::Motion;
+use super::held::most_held;
+use super::lives::{Lives, lives, slowest};
 use super::order::Order;
-use super::readers::{Depth, Division, Readers, each};
+use super::readers::{Depth, Division, Readers};
 use super::reuse::buffers;
+use crate::graph::body::TensorId;
 use crate::graph::{Level, Tensor};
 use crate::index::Interval;
 use std::collections::{HashMap, VecDeque};
@@ -30,30 +32,58 @@ pub struct Peak {
 }
 
 impl Peak {
+    /// The most of both.
+    pub fn hull(self, other: Peak) -> Peak {
+        Peak {
+            tiles: self.tiles.max(other.tiles),
+            tile_bytes: self.tile_bytes.max(other.tile_bytes),
+            scratch_bytes: self.scratch_bytes.max(other.scratch_bytes),
+        }
+    }
+
     /// Bytes of tiles and of workers.
     pub fn bytes(&self) -> u64 {
         self.tile_bytes.saturating_add(self.scratch_bytes)
     }
 }
 
-/// Tasks that the plan walks through one by one.
-const WALKED: u128 = 4096;
+/// How much of a request is gone through for its peak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort {
+    /// Tasks that are walked through one by one, at the most.
+    pub walked: u128,
+    /// Numbers along a dimension that are listed, at the most.
+    pub listed: u128,
+    /// Tasks of a group that are looked at one by one for what they hold, at the most; of more, one of each kind.
+    pub looked_at: u128,
+}
+
+impl Effort {
+    /// Some milliseconds.
+    pub const USUAL: Effort = Effort { walked: 1 << 14, listed: 1 << 18, looked_at: 1 << 10 };
+}
 
 /// The peak of a request that `threads` workers run.
 pub fn peak(division: &Division, threads: usize) -> Result<Peak, PlanError> {
+    peak_within(division, threads, Effort::USUAL)
+}
+
+/// The same with that much effort: less of it gives no smaller peak.
+pub fn peak_within(division: &Division, threads: usize, effort: Effort) -> Result<Peak, PlanError> {
     let tasks = division.tiles();
     let workers = u64::try_from(tasks.min(threads as u128)).unwrap_or(1);
     let (tiles, tile_bytes) = match division.groups.len() {
         1 => (workers, 0),
-        _ if tasks <= WALKED => walked(division, threads)?,
-        _ => counted(division, threads)?,
+        _ if tasks <= effort.walked => walked(division, threads)?,
+        _ => counted(division, threads, effort)?,
     };
-    Ok(Peak { tiles, tile_bytes, scratch_bytes: scratch_of_all(division, workers)? })
+    Ok(Peak { tiles, tile_bytes, scratch_bytes: scratch_of_all(division, workers, effort)? })
 }
 
 /// What workers hold besides tiles when each does the task that holds most; a group has no more workers than tasks.
-fn scratch_of_all(division: &Division, workers: u64) -> Result<u64, PlanError> {
-    let each = division.groups.iter().map(|group| Ok((scratch(division, group)?, group.grid.count())));
+fn scratch_of_all(division: &Division, workers: u64, effort: Effort) -> Result<u64, PlanError> {
+    let groups = division.groups.iter().enumerate();
+    let each = groups.map(|(at, group)| Ok((most_held(division, at, effort)?, group.grid.count())));
     let mut each: Vec<(u64, u128)> = each.collect::<Result<_, PlanError>>()?;
     each.sort_unstable_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
     let (mut left, mut total) = (u128::from(workers), 0u64);
@@ -138,109 +168,63 @@ fn stored_bytes(tensor: &Tensor, shape: &[u64]) -> u64 {
     dense.max(numbers.saturating_mul(4).saturating_add(dense))
 }
 
-/// For every shared group the tiles that two neighbouring rows of results, and those in flight, read.
-fn counted(division: &Division, threads: usize) -> Result<(u64, u64), PlanError> {
-    let (mut tiles, mut bytes) = (threads as u64, 0u64);
-    let alive = alive_at_once(division)?;
-    for (group, alive) in division.groups.iter().zip(alive).take(division.groups.len() - 1) {
-        let alive = alive.min(group.grid.count()).saturating_add(threads as u128);
-        let alive = alive.min(u64::MAX.into()) as u64;
-        tiles = tiles.saturating_add(alive);
-        let shape: Vec<u64> = group.grid.shape.iter().map(|size| *size as u64).collect();
-        let whole = stored_bytes(division.stages.tensor(group.target), &shape);
-        let largest = group.grid.largest().min(u64::MAX.into()) as u64;
-        let largest = largest.saturating_mul(element_bytes(division, group));
-        let formatted = division.stages.tensor(group.target).format.is_some();
-        bytes = bytes.saturating_add(alive.saturating_mul(if formatted { whole } else { largest }));
-    }
-    Ok((tiles, bytes))
-}
-
-/// By group, the tiles that wait for readers, at the most: where only the result reads them, those of two rows of it.
-fn alive_at_once(division: &Division) -> Result<Vec<u128>, PlanError> {
-    let groups = &division.groups;
-    let mut along: Vec<Vec<u128>> = groups.iter().map(|group| vec![0; group.grid.numbers.len()]).collect();
-    let readers = Readers::new(division, Depth::Look, &division.stop)?;
-    for (at, reader) in groups.iter().enumerate() {
-        let slowest = reader.grid.numbers.iter().position(|numbers| numbers.len().unwrap_or(1) > 1);
-        for (member, listed) in reader.members.iter().enumerate() {
-            let Role::Gather(shared) = listed.role else { continue };
-            for (dim, along) in along[shared].iter_mut().enumerate() {
-                let all = groups[shared].grid.numbers[dim].len().unwrap_or(0) as u128;
-                let own = match listed.motion[dim] {
-                    Motion::With { dim: with, .. } if Some(with) == slowest && at + 1 == groups.len() => {
-                        let listed = readers.most_alive(at, shared, dim, with);
-                        listed.unwrap_or_else(|| two_rows(division, at, member, dim, with)).min(all)
-                    }
-                    Motion::With { .. } | Motion::Still | Motion::Free => all,
-                };
-                *along = (*along).max(own);
+/// The tiles that live during a row of results, and those in flight, at the row that has most.
+fn counted(division: &Division, threads: usize, effort: Effort) -> Result<(u64, u64), PlanError> {
+    let result = division.groups.last().expect("a request has a group");
+    let depth = Depth { listed: effort.listed, ..Depth::LOOK };
+    let readers = Readers::new(division, depth, &division.stop)?;
+    let rows = slowest(result).map_or(Interval::trusted(0, 0), |dim| result.grid.numbers[dim]);
+    let in_row = result.grid.count() / (rows.len().unwrap_or(1).max(1) as u128);
+    // Workers that are behind have begun with a row before the one that the foremost has come to.
+    let behind = (threads as u128).saturating_sub(1).div_ceil(in_row.max(1)).min(1 << 40) as i64;
+    let mut always = [threads as u128, 0];
+    let mut changes: Vec<(i64, bool, [u128; 2])> = Vec::new();
+    let lives = lives(division, &readers, behind + 1);
+    for (group, lives) in division.groups.iter().zip(lives).take(division.groups.len() - 1) {
+        let bytes = u128::from(largest_tile(division, group));
+        let rest =
+            |dim: usize| group.grid.count() / (group.grid.numbers[dim].len().unwrap_or(1).max(1) as u128);
+        match lives {
+            Lives::All => add(&mut always, group.grid.count(), bytes),
+            Lives::Few { dim, most } => add(&mut always, rest(dim).saturating_mul(most), bytes),
+            Lives::Rows { dim, rows } => {
+                for life in rows.into_iter().filter(|life| !life.is_empty()) {
+                    let tiles = rest(dim);
+                    let change = [tiles, tiles.saturating_mul(bytes)];
+                    changes.push((life.first(), true, change));
+                    changes.push((life.last().saturating_add(behind + 1), false, change));
+                }
             }
         }
     }
-    Ok(along.into_iter().map(|along| along.into_iter().fold(1, u128::saturating_mul)).collect())
+    let most = most_at_once(always, changes);
+    Ok((most[0].min(u64::MAX.into()) as u64, most[1].min(u64::MAX.into()) as u64))
 }
 
-/// The most tiles along a dimension that two neighbouring rows of tasks read, looked for at the ends and between.
-fn two_rows(division: &Division, reader: usize, member: usize, dim: usize, with: usize) -> u128 {
-    let group = &division.groups[reader];
-    let Role::Gather(shared) = group.members[member].role else { return 0 };
-    let numbers = group.grid.numbers[with];
-    let mut number: Vec<i64> = group.grid.numbers.iter().map(|numbers| numbers.first()).collect();
-    let mut span = |at: i64| {
-        number[with] = at;
-        let ranges = division.ranges(reader, &number);
-        division.groups[shared].grid.meeting(dim, ranges[member][dim])
-    };
-    let middle = numbers.first() + (numbers.last() - numbers.first()) / 2;
-    let starts = [numbers.first(), middle, numbers.last() - 64];
-    let places = starts.into_iter().flat_map(|start| (0..64).map(move |step| start + step));
-    let places = places.filter(|at| numbers.contains(*at) && numbers.contains(at + 1));
-    let lengths = places.map(|at| {
-        let both = span(at).hull(span(at + 1));
-        both.len().unwrap_or(0) as u128
-    });
-    // One more on either side for places that were not looked at.
-    lengths.max().unwrap_or(1) + 2
+fn add(sum: &mut [u128; 2], tiles: u128, bytes: u128) {
+    sum[0] = sum[0].saturating_add(tiles);
+    sum[1] = sum[1].saturating_add(tiles.saturating_mul(bytes));
 }
 
-/// Tasks of a group that are all looked at; of more, the corners, the middle, and some between.
-const FEW: u128 = 256;
-
-/// The most that one task of a group holds besides tiles.
-fn scratch(division: &Division, group: &Group) -> Result<u64, PlanError> {
-    let count = group.grid.count();
-    let step = (count / FEW).max(1);
-    let between =
-        (0..count).step_by(usize::try_from(step).unwrap_or(usize::MAX)).map(|place| group.grid.number(place));
-    let beyond = if step > 1 { corners(group) } else { Vec::new() };
-    let numbers = between.chain(beyond);
-    let mut most = 0;
-    for number in numbers {
-        division.stop.check()?;
-        let task = task(&division.stages, group, &division.boxes, group.grid.tile(&number));
-        most = most.max(held_bytes(division, group, &task));
-    }
-    Ok(most)
-}
-
-/// The first, the middle and the last tile along every dimension.
-fn corners(group: &Group) -> Vec<Vec<i64>> {
-    let ends = group.grid.numbers.iter().map(|numbers| {
-        let middle = numbers.first() + (numbers.last() - numbers.first()) / 2;
-        let mut ends = vec![numbers.first(), middle, numbers.last()];
-        ends.dedup();
-        ends
-    });
-    let ends: Vec<Vec<i64>> = ends.collect();
-    let places: Vec<Interval> = ends.iter().map(|ends| Interval::trusted(0, ends.len() as i64 - 1)).collect();
-    let mut corners = Vec::new();
-    each(&places, |place| {
-        if corners.len() < FEW as usize {
-            corners.push(place.iter().zip(&ends).map(|(at, ends)| ends[*at as usize]).collect());
+/// The most of both at any time: what is added at a time (`true`), and taken away.
+fn most_at_once(always: [u128; 2], mut changes: Vec<(i64, bool, [u128; 2])>) -> [u128; 2] {
+    changes.sort_unstable();
+    let (mut now, mut most) = (always, always);
+    for (_, more, change) in changes {
+        for ((now, most), change) in now.iter_mut().zip(&mut most).zip(change) {
+            *now = if more { now.saturating_add(change) } else { now.saturating_sub(change) };
+            *most = (*most).max(*now);
         }
-    });
-    corners
+    }
+    most
+}
+
+/// Bytes of the largest tile of a group.
+fn largest_tile(division: &Division, group: &Group) -> u64 {
+    let grid = &group.grid;
+    let sides = grid.shape.iter().zip(&grid.region);
+    let shape = sides.map(|(size, range)| (*size).min(range.len().unwrap_or(i64::MAX)).max(0) as u64);
+    stored_bytes(division.stages.tensor(group.target), &shape.collect::<Vec<_>>())
 }
 
 /// Bytes that a task holds besides the tiles it reads.
@@ -250,7 +234,20 @@ pub fn held_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
     });
     let formats =
         freezing_bytes(division, group, &task.tile).saturating_add(listing_bytes(division, group, task));
-    buffers(&division.stages, group, task).total().saturating_add(own).saturating_add(formats)
+    let held = [own, formats, calling_bytes(division, group, task)];
+    held.into_iter().fold(buffers(&division.stages, group, task).total(), u64::saturating_add)
+}
+
+/// What a host function is given, and what it gives back.
+fn calling_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
+    let Some(call) = division.stages.hosts.get(&group.target) else { return 0 };
+    let take = |take: &TensorId| Some((*take, &task.slots[*group.places.get(take)?].as_ref()?.region));
+    let arrays = call.takes.iter().filter_map(take).chain([(group.target, &task.tile)]);
+    let bytes = arrays.map(|(id, region)| {
+        let elements = volume(region).min(u64::MAX.into()) as u64;
+        elements.saturating_mul(division.stages.tensor(id).element.bytes())
+    });
+    bytes.fold(0, u64::saturating_add)
 }
 
 /// Bytes per element that freezing takes besides the element itself: its place, and two ranges of entries.

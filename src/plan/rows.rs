@@ -64,7 +64,7 @@ fn reader_of(group: &Group, reader: usize) -> crate::graph::body::TensorId {
 }
 
 /// After how many coordinates of the target every need has moved on by whole steps; none if one follows no such rule.
-fn period(stages: &Stages, group: &Group) -> Option<i64> {
+pub(super) fn period(stages: &Stages, group: &Group) -> Option<i64> {
     let mut period = 1i64;
     for (need, dim) in streamed(stages, group) {
         period = period.checked_mul(need.period(dim)?)?;

@@ -21,7 +21,7 @@ use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::plan::bands::{Ring, Slot};
 use crate::plan::grid::volume;
-use crate::plan::peak::peak;
+use crate::plan::peak::{Peak, peak};
 use crate::plan::print::print;
 use crate::plan::readers::Division;
 use crate::plan::recurrence::recurrence;
@@ -165,9 +165,13 @@ impl Reading {
             Pieces::Slabs(cutting) => {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
-                let held = peak(&first, threads).map_err(failed)?;
+                let (mut held, mut loaded) = (Peak::default(), 0);
+                for sample in cutting.samples() {
+                    let slab = asked.divide(&sample, &job.limits)?;
+                    held = held.hull(peak(&slab, threads).map_err(failed)?);
+                    loaded = loaded.max(loaded_bytes(world, &slab));
+                }
                 let tiles = cutting.total(first.tiles(), last.tiles());
-                let loaded = loaded_bytes(world, &first).max(loaded_bytes(world, &last));
                 let inputs = resident.saturating_add(loaded);
                 summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }

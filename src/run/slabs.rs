@@ -79,6 +79,20 @@ impl Cutting {
         self.slab(&at)
     }
 
+    /// Slabs that show what all of them are like: at both ends, next to them, and in the middle.
+    pub fn samples(&self) -> Vec<Region> {
+        let Some(cut) = self.dim else { return vec![self.first()] };
+        let place = |dim: usize, sample: usize| {
+            let (first, step) = (self.region[dim].first(), if dim == cut { self.run } else { 1 });
+            let last = (self.region[dim].len().unwrap_or(1).max(1) - 1) / step;
+            first + step * [0, 1.min(last), last / 2, (last - 1).max(0), last][sample]
+        };
+        let slab = |sample: usize| self.slab(&(0..=cut).map(|dim| place(dim, sample)).collect::<Vec<_>>());
+        let mut samples: Vec<Region> = (0..5).map(slab).collect();
+        samples.dedup();
+        samples
+    }
+
     /// Bytes of the largest slab.
     pub fn largest(&self) -> u64 {
         volume(&self.first()) as u64 * self.element
@@ -126,6 +140,7 @@ mod tests {
             slabs.iter().map(|slab| slab.iter().map(|range| range.len().unwrap_or(0)).collect()).collect();
         assert_eq!(shapes, expect);
         assert_eq!((&slabs[0], slabs.last()), (&cutting.first(), Some(&cutting.last())));
+        assert!(cutting.samples().iter().all(|sample| slabs.contains(sample)));
         let volumes: u128 = slabs.iter().map(|slab| volume(slab)).sum();
         assert_eq!(volumes, volume(&region));
         assert_eq!(cutting.total(1, 1), slabs.len() as u128);

@@ -144,8 +144,14 @@ impl Asked {
         }
     }
 
+    /// The same with what tasks copy from tiles of other groups.
+    fn cost_in_tiles(&self, limits: &Limits) -> Result<u128> {
+        let division = self.divide(&self.region, limits)?;
+        Ok(cost(&self.stages, &division.boxes).saturating_add(division.gathered()))
+    }
+
     fn is_far_less(&self, other: &Asked, limits: &Limits) -> bool {
-        match (self.cost(limits), other.cost(limits)) {
+        match (self.cost_in_tiles(limits), other.cost_in_tiles(limits)) {
             (Ok(own), Ok(other)) => other / FAR_LESS > own,
             (own, other) => own.is_ok() && other.is_err(),
         }

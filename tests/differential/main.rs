@@ -28,6 +28,7 @@ mod host;
 mod leaves;
 mod mutants;
 mod operations;
+mod planned;
 mod reads;
 mod rng;
 mod runner;
