@@ -235,6 +235,86 @@ fn weights_of_windows_agree() {
     agree(script, &["a[-70:60, -50:90]", "a[1000:1003, -2000:-1900]", "b[-9:30, 3:80]"]);
 }
 
+/// Windows that overlap are plain bodies in the compiled engine, with code for each way in which they do.
+#[test]
+fn windows_that_overlap_agree() {
+    let blends = ["sum", "sum init 0.25", "product", "min", "max", "first", "last", "mean init 3"];
+    let windows = [
+        "window [12, 96] stride [8, 64] offset [3, -5]",
+        "window [16, 128] stride [8, 64]",
+        "window [9, 160] stride [9, 64] offset [0, 7]",
+        "window [30, 64] stride [10, 64] offset [-4, 1]",
+    ];
+    for (blend, window) in blends.iter().flat_map(|blend| windows.iter().map(move |window| (blend, window))) {
+        let script = format!(
+            "fn ramp(i) = 1 - 0.999 * abs(i - 31.5) / 31.5
+             tensor a: f32[y: inf, x: inf] = rand(y, x) - 0.5
+             tensor g: f32[l: inf, k: inf] = rand(l, k, 3)
+             tensor t: f32[y: inf, x: inf] {window} as [i, j] blend {blend}
+                 = a[y, x] * g[index(y), index(x)] * ramp(j) + (if i < 5 then g[i, j] else f32(j))
+             tensor h: f16[y: inf, x: inf] {window} as [i, j] blend {blend} = f16(t[y, x] * ramp(i))
+             tensor out: f32[x: inf, y: inf] = t[y, x] / (1 + t[y, x] * t[y, x])"
+        );
+        agree(&script, &["t[-20:41, -100:300]", "t[7:8, 63:66]", "h[-9:9, 0:130]", "out[-70:75, -9:30]"]);
+    }
+}
+
+/// At the ends of what is bounded there are fewer windows.
+#[test]
+fn windows_that_overlap_inside_bounds_agree() {
+    let script = "
+        tensor a: f32[y: 0..44, x: -64..352] = rand(y, x) - 0.5
+        tensor g: f32[l: 0..5, k: -1..5] = rand(l, k, 3)
+        tensor parts: f32[c: 2, y: 0..44, x: -64..352]
+            window [2, 12, 96] stride [2, 8, 64] as [c_, i, j]
+            take b = a window [12, 96] stride [8, 64] map [y, x]
+            blend sum
+        = if c_ == 0 then b[i, j] * g[index(y), index(x)] else 1 + abs(j - 47.5)
+        tensor whole: f32[y: 0..44, x: -64..352] = parts[0, y, x] / parts[1, y, x]
+        tensor inner: f32[y: 8..40, x: 0..320] = parts[0, y, x] / parts[1, y, x] + parts[0, y, x]
+        tensor far: f32[x: 0..320] = parts[1, 43, x]
+        tensor first: i32[x: -64..352] window [160] stride [64] as [i] blend first = i32(i + 1000 * index(x))
+    ";
+    agree(
+        script,
+        &["parts[...]", "whole[...]", "inner[...]", "far[...]", "first[...]", "whole[3:5, 31:290]"],
+    );
+}
+
+/// Rows are cut where a quotient or a condition on a remainder changes.
+#[test]
+fn rows_in_strips_agree() {
+    let script = "
+        tensor a: f32[y: 20, x: 300] = rand(y, x)
+        tensor g: f32[l: -9..9, k: -9..9] = rand(l, k, 3)
+        view wide = a.wrap()
+        tensor wrapped: f32[y: -50..50, x: -700..700] = wide[y, x] + wide[y + 3, x - 40]
+        tensor cut: f32[y: -90..90, x: -700..700] =
+            if y % 64 < 17 then (if (x + 5) % 192 <= 64 then g[y // 64 - 1, (x + 5) // 192 - 1] else 1.5) + g[y // 64, 3]
+            else if 100 > (x + 5) % 192 then g[y // 64, (x + 5) // 192] else f32((x + 5) % 192) + f32(y // 64)
+        tensor ends: f32[x: -700..700] =
+            (if x % 64 >= 63 then f32(x) else 0.5) + (if 0 < x % 64 then f32(x // 64) else 7)
+        tensor lines: i64[i: 6000] = i // 300 * 1000 + i % 300
+        view flat = a.flatten()
+    ";
+    agree(
+        script,
+        &["wrapped[...]", "cut[...]", "cut[-5:6, 59:188]", "ends[...]", "lines[7:5001]", "flat[31:4001]"],
+    );
+}
+
+/// What is kept the other way round for the sake of its lanes is read as it was written.
+#[test]
+fn sums_along_rows_agree() {
+    let script = "
+        tensor a: f32[y: -70..130, x: -192..448] = rand(y, x)
+        tensor rows: f32[y: -70..130, k: -1..2] = mean(j in 0..256) a[y, 192 * k + j]
+        tensor gain: f32[l: 0..3, k: -1..2] = 0.5 / (sum(i in 0..20) rows[20 * l + i, k])
+        tensor sums: f64[c: 2, y: -70..130, k: -1..2] = sum(j in 0..100) f64(a[y, 100 * k + j]) * (c + j)
+    ";
+    agree(script, &["rows[...]", "gain[...]", "sums[...]", "rows[3:9, 0:2]", "sums[1, 5, 0:1]"]);
+}
+
 /// Their loops go along the source, not along the result.
 #[test]
 fn copies_into_tiles_agree() {
@@ -249,11 +329,24 @@ fn copies_into_tiles_agree() {
 
 #[test]
 fn windows_that_leave_the_index_space_are_refused() {
-    let script = "tensor v: i64[x: inf] window [64] stride [48] offset [-8] as [i] = i";
-    for engine in both(script, 1 << 20) {
-        let error = engine.read_array("v[4611686018427387898:4611686018427387902]").unwrap_err().to_string();
-        assert!(error.contains("would reach 46116860184273879"), "{error}");
-        assert!(engine.read_array("v[4611686018427387000:4611686018427387004]").is_ok());
+    let cases = [
+        ("window [64] stride [48] offset [-8]", &["v", "part"][..]),
+        ("window [96] stride [64] offset [-8]", &["v", "part"]),
+        ("window [64]", &["v"]),
+    ];
+    for (window, names) in cases {
+        let script = format!(
+            "tensor v: i64[x: inf] {window} as [i] = x
+             tensor part: i64[x: inf] = 2 * v[x]"
+        );
+        for engine in both(&script, 1 << 20) {
+            for name in names {
+                let read = |slice: &str| engine.read_array(&format!("{name}[{slice}]"));
+                let error = read("4611686018427387898:4611686018427387902").unwrap_err().to_string();
+                assert!(error.contains("would reach 46116860184273879"), "{window}: {error}");
+                assert!(read("4611686018427387000:4611686018427387004").is_ok());
+            }
+        }
     }
 }
 

@@ -28,9 +28,10 @@ mod lists;
 mod reads;
 mod reductions;
 mod selections;
+mod strips;
 mod walks;
 
-use super::builder::Builder;
+use super::builder::{Builder, OpenLoop};
 use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
 use super::passes::jam::{BLOCK, Choice};
 use super::passes::{self, Pass};
@@ -47,6 +48,7 @@ use crate::index::{Interval, Window};
 use layout::Layout;
 pub use layout::{BufferBox, BufferDim};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use strips::{Piece, Strip, strips};
 
 /// A kernel and what its buffers are.
 #[derive(Clone, Debug)]
@@ -188,8 +190,16 @@ fn lower_body_until(
         scopes: vec![HashMap::new()],
         conditions: Vec::new(),
         vars: Vec::new(),
+        depths: vec![0; target.rank.max(1)],
         order: loop_order(access, target.rank.max(1)).dims,
         row: target.rank.max(1),
+        strips: match target.windows.is_empty() && walks.is_none() {
+            true => strips(&resolved.body, access, target.rank),
+            false => vec![None; target.rank],
+        },
+        pieces: Vec::new(),
+        settled: Vec::new(),
+        base: 0,
         arms: 0,
         walks,
         apart: HashMap::new(),
@@ -237,8 +247,18 @@ struct Lowerer<'g> {
     vars: Vec<ValueId>,
     /// The dimensions of the box, that of the outermost loop first.
     order: Vec<usize>,
+    /// The depth of the loop over each dimension.
+    depths: Vec<usize>,
     /// The depth of the row.
     row: usize,
+    /// How the loop over each dimension is cut.
+    strips: Vec<Option<Strip>>,
+    /// The pieces of strips that are open.
+    pieces: Vec<Piece>,
+    /// What is the same for all of those pieces.
+    settled: Vec<(NodeId, bool)>,
+    /// Depth of the innermost piece, 0 if none is open: what is found out there is not true elsewhere.
+    base: usize,
     /// Depth of the innermost `if` block, 0 if none is open.
     arms: usize,
     /// What goes along stored elements.
@@ -259,6 +279,13 @@ struct Source<'s> {
     varies: Vec<bool>,
     /// Values of `Arg` nodes.
     args: Vec<ValueId>,
+}
+
+/// What a kernel is made of.
+struct Job<'s> {
+    source: Source<'s>,
+    root: NodeId,
+    target: &'s Target<'s>,
 }
 
 /// Whether an operation may have another value at another element although its operands are the same.
@@ -298,29 +325,51 @@ type Bound = BTreeMap<u32, ValueId>;
 
 impl Lowerer<'_> {
     fn kernel(&mut self, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) {
-        let mut loops = Vec::new();
-        let mut vars = BTreeMap::new();
-        for dim in self.order.clone() {
-            let (lo, hi) = self.bounds(target.rank, dim);
-            // How many elements are stored differs from row to row, and so do the loops along them.
-            let lanes = dim + 1 == self.row && self.walks.is_none();
-            let kind = if lanes { LoopKind::Row } else { LoopKind::Serial };
-            let (open, _) = self.builder.open_loop(kind, lo, hi, &[]);
-            self.scopes.push(HashMap::new());
-            vars.insert(dim, open.var);
-            loops.push(open);
-        }
-        self.vars = vars.into_values().collect();
         let source = Source::new(&resolved.body, Some(access), Vec::new());
-        let value = self.node(&source, resolved.root, &Bound::new());
-        let out = BufferId(self.sources.len() as u32);
-        let offset = self.offset_of_box(target.rank);
-        let value = self.blended(target, out, offset, value);
-        self.builder.store(out, offset, value);
-        for open in loops.into_iter().rev() {
-            self.builder.close_loop(open, &[]);
-            self.scopes.pop();
+        let start = self.builder.int(0);
+        self.vars = vec![start; self.order.len()];
+        self.inside(&Job { source, root: resolved.root, target }, 0);
+    }
+
+    /// The loops from a place in their order on, and what is inside.
+    fn inside(&mut self, job: &Job<'_>, place: usize) {
+        let Some(dim) = self.order.get(place).copied() else { return self.element(job) };
+        if let Some(strip) = self.strips.get(dim).cloned().flatten() {
+            return self.in_strips(job, place, &strip);
         }
+        let bounds = self.bounds(job.target.rank, dim);
+        let open = self.open_box(place, bounds);
+        self.inside(job, place + 1);
+        self.close_box(open);
+    }
+
+    fn open_box(&mut self, place: usize, (lo, hi): (ValueId, ValueId)) -> OpenLoop {
+        let dim = self.order[place];
+        let is_row = dim + 1 == self.order.len();
+        // How many elements are stored differs from row to row, and so do the loops along them.
+        let kind = if is_row && self.walks.is_none() { LoopKind::Row } else { LoopKind::Serial };
+        let (open, _) = self.builder.open_loop(kind, lo, hi, &[]);
+        self.scopes.push(HashMap::new());
+        self.vars[dim] = open.var;
+        self.depths[dim] = self.builder.depth();
+        if is_row {
+            self.row = self.builder.depth();
+        }
+        open
+    }
+
+    fn close_box(&mut self, open: OpenLoop) {
+        self.builder.close_loop(open, &[]);
+        self.scopes.pop();
+    }
+
+    /// Computes and stores the element at the loop variables.
+    fn element(&mut self, job: &Job<'_>) {
+        let value = self.node(&job.source, job.root, &Bound::new());
+        let out = BufferId(self.sources.len() as u32);
+        let offset = self.offset_of_box(job.target.rank);
+        let value = self.blended(job.target, out, offset, value);
+        self.builder.store(out, offset, value);
     }
 
     /// The bounds of the loop over a dimension of the box.
@@ -395,7 +444,7 @@ impl Lowerer<'_> {
             let unknown: Vec<NodeId> = unknown.collect();
             if unknown.is_empty() {
                 let value = self.operation(source, top, bound);
-                let home = self.builder.home(value).min(self.scopes.len() - 1);
+                let home = self.builder.home(value).max(self.base).min(self.scopes.len() - 1);
                 self.scopes[home].insert(key(source, top, bound), value);
             } else {
                 stack.push(top);
@@ -437,6 +486,11 @@ impl Lowerer<'_> {
                 let a = self.node(source, *a, bound);
                 self.builder.unary(*function, a)
             }
+            body::Op::Binary(BinaryFn::FloorDiv | BinaryFn::Rem | BinaryFn::Shr | BinaryFn::And, ..)
+                if let Some(value) = self.divided(source, id, bound) =>
+            {
+                value
+            }
             body::Op::Binary(function, a, b) => {
                 let (a, b) = (self.node(source, *a, bound), self.node(source, *b, bound));
                 self.builder.binary(*function, a, b)
@@ -470,6 +524,7 @@ impl Lowerer<'_> {
                 }
                 let offset = match coords[..] {
                     [coord] if self.is_place(source, coord, table.values.len()) => offset,
+                    [coord] if self.stays_in(source, coord, table.values.len()) => offset,
                     _ => self.clamped_entry(offset, table.values.len()),
                 };
                 let number = self.builder.table(table.values.clone());

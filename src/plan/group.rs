@@ -199,7 +199,18 @@ fn still_inside(stages: &Stages, id: TensorId, work: &[Interval], found: &Needed
 /// Every window that a box touches must have all of its coordinates.
 fn windows_fit(stages: &Stages, id: TensorId, region: &[Interval]) -> Result<(), PlanError> {
     let tensor = stages.tensor(id);
-    let TensorKind::Windowed(windowed) = &tensor.kind else { return Ok(()) };
+    for before in stages.joined.get(&id).into_iter().flatten() {
+        let blended = footprint(before, region).into_iter().flatten();
+        let mut blended = blended.filter(|(source, _)| stages.overlapping.contains(source));
+        blended.try_for_each(|(source, region)| windows_fit(stages, source, &region))?;
+    }
+    let windowed = match &tensor.kind {
+        TensorKind::Windowed(windowed) => &**windowed,
+        TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+            let Some(windowed) = stages.seamless.get(&id) else { return Ok(()) };
+            &**windowed
+        }
+    };
     let leaves = |dim: usize, value: i128| {
         PlanError::Cannot(format!(
             "a window of `{}` would reach {value} along dimension {dim}, which is no coordinate",

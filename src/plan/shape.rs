@@ -31,6 +31,8 @@ const ACROSS: i64 = 512;
 const NEAR: u128 = 1 << 20;
 /// Dimensions up to this length are not cut.
 const SHORT: i64 = 16;
+/// Rows that go across their source are not cut below this.
+const LANES: i64 = 64;
 /// Bytes of the steps of a recurrence that are held at once, about.
 const STEPS: u64 = 256 << 20;
 /// Bytes of all rings of a task, about: part of a second-level cache.
@@ -53,7 +55,7 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
     let apart: Vec<bool> = (0..rank).map(|dim| falls_apart(stages, target, dim as u32)).collect();
     let order = loop_order(&stages.accesses[target.index()], rank.max(1));
     let mut shape = default_shape(region, &apart, &order, request.threads);
-    keep_near(stages, target, region, &mut shape);
+    keep_near(stages, target, region, &order, &mut shape);
     let bounded = |dim: usize| tensor.domain.dims()[dim].interval.is_bounded();
     if let Some(chunk) = &tensor.chunk {
         let endless = (0..rank).filter(|dim| !bounded(*dim));
@@ -84,7 +86,7 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
 }
 
 /// Cuts tiles that read a lot of an input that other stages read, too, so that it is still near when those do.
-fn keep_near(stages: &Stages, target: TensorId, region: &Region, shape: &mut [i64]) {
+fn keep_near(stages: &Stages, target: TensorId, region: &Region, order: &LoopOrder, shape: &mut [i64]) {
     let needs = &stages.needs[target.index()];
     let readers = |source: TensorId| {
         stages.needs.iter().filter(|needs| needs.sources.iter().any(|need| need.source == source)).count()
@@ -103,7 +105,9 @@ fn keep_near(stages: &Stages, target: TensorId, region: &Region, shape: &mut [i6
     let common: Vec<&Need> = much.filter(|need| readers(need.source) > 1).collect();
     let read = |shape: &[i64]| common.iter().map(|need| read_of(need, shape)).max().unwrap_or(0);
     let rows = shape.len().saturating_sub(1);
-    while let Some(dim) = (0..rows).find(|dim| shape[*dim] > SHORT).filter(|_| read(shape) > NEAR) {
+    // What goes across its source takes the more rows of it the longer its own are.
+    let (cut, short) = if order.across { (rows..shape.len(), LANES) } else { (0..rows, SHORT) };
+    while let Some(dim) = cut.clone().find(|dim| shape[*dim] > short).filter(|_| read(shape) > NEAR) {
         let (before, whole) = (read(shape), shape[dim]);
         shape[dim] = (whole + 1) / 2;
         if read(shape) >= before {

@@ -11,8 +11,10 @@
 
 use super::fuse::{Fused, Rows, fuse};
 use super::needs::{Needs, needs};
+use super::overlaps::{join, overlapped};
 use super::seamless::without_windows;
 use super::tables::with_tables;
+use super::turned::turn;
 use crate::access::{Accesses, TensorAccess, tensor_access};
 use crate::diagnostic::Diagnostics;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
@@ -27,7 +29,7 @@ use crate::graph::{
 };
 use crate::index::{Dim, Domain, IndexError, Interval, Window};
 use crate::source::Span;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A graph of simple stages; a stage is known by the id of its tensor.
@@ -45,6 +47,10 @@ pub struct Stages {
     pub copied: BTreeMap<TensorId, TensorId>,
     /// The windows of tensors that are computed without them.
     pub seamless: BTreeMap<TensorId, Arc<Windowed>>,
+    /// Those of them whose windows overlap.
+    pub overlapping: BTreeSet<TensorId>,
+    /// What a tensor was before a blended tensor became part of it.
+    pub joined: BTreeMap<TensorId, Vec<Arc<Tensor>>>,
     /// What each computes of its sources itself, because that is cheaper than to keep it.
     pub fused: BTreeMap<TensorId, Vec<Fused>>,
     /// How many of them belong to the script; the others were added for one request.
@@ -77,6 +83,8 @@ pub fn stages(graph: &Graph, accesses: &Accesses, rows: Rows) -> Result<Stages, 
         hosts: BTreeMap::new(),
         copied: BTreeMap::new(),
         seamless: BTreeMap::new(),
+        overlapping: BTreeSet::new(),
+        joined: BTreeMap::new(),
         fused: BTreeMap::new(),
         kept: declared,
     };
@@ -88,6 +96,8 @@ pub fn stages(graph: &Graph, accesses: &Accesses, rows: Rows) -> Result<Stages, 
     }
     let all = (0..stages.graph.tensors.len()).map(|at| Arc::new(needs(&stages, TensorId(at as u32))));
     stages.needs = all.collect();
+    turn(&mut stages);
+    join(&mut stages);
     stages.kept = stages.graph.tensors.len();
     fuse(&mut stages, rows);
     Ok(stages)
@@ -179,6 +189,19 @@ impl Stages {
         id
     }
 
+    /// A hidden stage beside another one.
+    pub(super) fn add_stage(
+        &mut self,
+        name: &str,
+        beside: &Tensor,
+        domain: Domain,
+        kind: TensorKind,
+    ) -> TensorId {
+        let id = self.add(name, beside.span, beside.element, domain, kind);
+        self.needs.push(Arc::new(needs(self, id)));
+        id
+    }
+
     /// Gives a stage another body, for the same values.
     pub fn set_body(&mut self, id: TensorId, body: Resolved) {
         self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
@@ -213,11 +236,24 @@ impl Stages {
             self.set_kind(id, TensorKind::Windowed(Box::new(windowed.clone())));
         }
         let element = self.tensor(id).element;
+        if element == element.computed() && self.overlap(id, &windowed) {
+            return Ok(());
+        }
         let mean = matches!(windowed.blend.kind, BlendKind::Mean);
         if mean || element != element.computed() {
             self.accumulate(id, windowed, mean);
         }
         Ok(())
+    }
+
+    /// Makes windows that overlap a body without them; false if they stay.
+    fn overlap(&mut self, id: TensorId, windowed: &Windowed) -> bool {
+        let hosts = self.accesses[id.index()].reads.iter().any(|read| self.hosts.contains_key(&read.tensor));
+        let Some(body) = overlapped(self.tensor(id), windowed).filter(|_| !hosts) else { return false };
+        self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
+        self.seamless.insert(id, Arc::new(windowed.clone()));
+        self.overlapping.insert(id);
+        true
     }
 
     /// A hidden tensor with the raw windows of a host function, and the body that reads it.
@@ -286,8 +322,9 @@ impl Stages {
             windowed.blend = Blend { kind: BlendKind::Sum, init: zero };
         }
         let windows = windowed.windows.dims.clone();
-        let kind = TensorKind::Windowed(Box::new(windowed));
+        let kind = TensorKind::Windowed(Box::new(windowed.clone()));
         let sum = self.add(&format!("{}.sum", owner.name), owner.span, element, owner.domain.clone(), kind);
+        self.overlap(sum, &windowed);
         let mut finish = Finish { body: Body::default(), span: owner.span };
         let coords = (0..owner.domain.rank()).map(|dim| finish.coord(dim)).collect();
         let read = Op::Read { tensor: sum, coords, arm: 0 };

@@ -4,7 +4,7 @@ use super::inputs::{InputData, resident};
 use super::job::World;
 use super::kernels::skipping;
 use super::stats::{Plan, Ring, Stored, Windows, add_count};
-use crate::access::footprint::{Region, windows};
+use crate::access::footprint::{Region, footprint, windows};
 use crate::access::skip::Skip;
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
@@ -119,6 +119,14 @@ fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
     let mut boxes: BTreeMap<TensorId, Region> = BTreeMap::new();
     let mut queue: Vec<_> = division.boxes.iter().map(|(id, region)| (*id, region.clone())).collect();
     while let Some((id, region)) = queue.pop() {
+        for before in division.stages.joined.get(&id).into_iter().flatten() {
+            queue.extend(
+                footprint(before, &region)
+                    .into_iter()
+                    .flatten()
+                    .filter(|(source, _)| division.stages.overlapping.contains(source)),
+            );
+        }
         for fused in division.stages.fused.get(&id).into_iter().flatten() {
             let dims = region.iter().zip(&fused.reach);
             let moved: Result<Region, Overflow> = dims.map(|(range, reach)| range.add(*reach)).collect();

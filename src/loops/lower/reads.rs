@@ -27,7 +27,8 @@ impl Lowerer<'_> {
         }
         let buffer =
             self.sources.iter().position(|known| *known == tensor).expect("every source has a buffer");
-        let guarded = !read.conditions.iter().all(|condition| self.conditions.contains(condition));
+        let holds = |condition| self.conditions.contains(condition) || self.settled.contains(condition);
+        let guarded = !read.conditions.iter().all(holds);
         let mut parts = Vec::new();
         for (dim, form) in read.map.iter().enumerate() {
             let mut terms = self.terms(source, form, bound);
@@ -80,6 +81,7 @@ impl Lowerer<'_> {
                     let value = self.node(source, *id, bound);
                     self.builder.cast(value, Element::I64)
                 }
+                Atom::Floor(floor) if let Some(quotient) = self.quotient(*floor) => quotient,
                 Atom::Floor(floor) => {
                     let floor = &source.access.expect("forms come with accesses").floors[*floor as usize];
                     let inside = self.terms(source, &floor.form, bound);

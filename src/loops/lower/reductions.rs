@@ -109,7 +109,7 @@ impl Lowerer<'_> {
             let op = &source.body.node(id).op;
             match op {
                 body::Op::Coord(Coord::Global(dim) | Coord::Local(dim)) => {
-                    depth = depth.max(self.depth_of_loop(*dim as usize))
+                    depth = depth.max(self.depths[*dim as usize])
                 }
                 body::Op::Arg(number) => depth = depth.max(self.builder.home(source.args[*number as usize])),
                 _ => {}
@@ -117,11 +117,6 @@ impl Lowerer<'_> {
             stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg)));
         }
         depth
-    }
-
-    /// The depth of the block that the loop over a dimension repeats.
-    fn depth_of_loop(&self, dim: usize) -> usize {
-        self.order.iter().position(|own| *own == dim).map_or(self.row, |place| place + 1)
     }
 
     fn unrolled(

@@ -143,6 +143,7 @@ impl Jammer<'_> {
                 let work = self.apart(&nest, (lo, hi), &nest.rows);
                 self.work += work;
             }
+            None if are_strips(self.simplifier.kernel, looped) => self.strips(looped),
             None => {
                 let open = self.simplifier.open(looped);
                 self.outside(&looped.body);
@@ -168,6 +169,42 @@ impl Jammer<'_> {
         if !ends.is_empty() {
             self.apart(nest, (lo, hi), &ends);
         }
+    }
+
+    /// Rows in strips: steps of the loop around them are done together, with the loops that are in it.
+    fn strips(&mut self, looped: &For) {
+        let (lo, hi) = (self.simplifier.get(looped.lo), self.simplifier.get(looped.hi));
+        let alone = self.rows == 1 || self.rows == BLOCK;
+        let mut rest = lo;
+        if !alone {
+            let groups = self.groups(lo, hi);
+            let zero = self.simplifier.builder.int(0);
+            let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
+            let base = self.base((lo, hi), open.var);
+            let work = self.steps(looped, base, self.rows);
+            self.work += work;
+            self.simplifier.close_loop(open, &[]);
+            rest = self.rest((lo, hi), groups);
+        }
+        let (open, _) = self.simplifier.open_loop(LoopKind::Serial, rest, hi, &[]);
+        let work = self.steps(looped, open.var, 1);
+        self.simplifier.close_loop(open, &[]);
+        if alone {
+            self.work += work;
+        }
+    }
+
+    /// A few steps of a loop, all loops inside done together; their work.
+    fn steps(&mut self, looped: &For, base: ValueId, count: usize) -> Work {
+        let mut copies = Vec::with_capacity(count);
+        for at in 0..count {
+            let at = self.simplifier.builder.int(at as i64);
+            let mut values = self.simplifier.values.clone();
+            values[looped.var.index()] = Some(self.simplifier.binary(BinaryFn::Add, base, at));
+            copies.push(values);
+        }
+        self.inside(&looped.body.statements, &mut copies);
+        work(&self.simplifier.builder, self.simplifier.builder.statements())
     }
 
     /// How many groups of rows `lo..hi` has: coordinates are so small that their difference does not wrap. Whole ones,
@@ -374,6 +411,45 @@ fn jammable<'k>(kernel: &Kernel, looped: &'k For) -> Option<Nest<'k>> {
     let still = |id: ValueId| !moving.contains(&id);
     let sound = looped.carried.is_empty() && still(main.lo) && still(main.hi);
     (sound && stores_move(kernel, &main.body, moving)).then_some(Nest { looped, rows, main })
+}
+
+/// Whether a loop is around strips: loops with rows in them, over the same bounds in every step, that store elsewhere in
+/// every step.
+fn are_strips(kernel: &Kernel, looped: &For) -> bool {
+    let mut moving = BTreeSet::from([looped.var]);
+    let mut any = false;
+    let sound = looped.body.statements.iter().all(|statement| match statement {
+        Statement::Let(id) => {
+            follow(kernel, *id, &mut moving);
+            true
+        }
+        Statement::For(strip) => {
+            any = true;
+            let still = !moving.contains(&strip.lo) && !moving.contains(&strip.hi);
+            strip.kind == LoopKind::Serial
+                && strip.carried.is_empty()
+                && still
+                && are_pieces(kernel, strip, &moving)
+        }
+        Statement::If(_) | Statement::Store(..) => false,
+    });
+    any && sound && looped.carried.is_empty()
+}
+
+/// Whether there is nothing but rows in a strip, whose bounds are the same in every step of the loop around it.
+fn are_pieces(kernel: &Kernel, strip: &For, moving: &BTreeSet<ValueId>) -> bool {
+    let mut moving = moving.clone();
+    strip.body.statements.iter().all(|statement| match statement {
+        Statement::Let(id) => {
+            follow(kernel, *id, &mut moving);
+            true
+        }
+        Statement::For(row) => {
+            let still = !moving.contains(&row.lo) && !moving.contains(&row.hi);
+            row.kind == LoopKind::Row && still && stores_move(kernel, &row.body, moving.clone())
+        }
+        Statement::If(_) | Statement::Store(..) => false,
+    })
 }
 
 /// Whether there are rows that load across what the loop around them goes along.
