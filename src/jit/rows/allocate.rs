@@ -196,7 +196,7 @@ impl Allocator<'_> {
             Shape::Gather(address, part) => self.gather(at, inst, address, part),
             Shape::AtLane { address, pace, lane } => self.at_lane(at, inst, address, (pace, lane)),
             Shape::Splat { slot, step } => {
-                self.times_row(step);
+                self.bytes.multiply_wide(R11, RAX, step);
                 self.bytes.add_memory(R11, in_frame(slot));
                 let dst = self.finish(at, inst);
                 self.bytes.vector(inst.encoding, self.bits, &plain(dst, 0, Rm::General(R11)));
@@ -211,17 +211,6 @@ impl Allocator<'_> {
                 let dst = self.finish(at, inst);
                 let operands = Operands { imm: inst.imm, ..plain(dst, 0, Rm::Register(a)) };
                 self.bytes.mask(inst.encoding, &operands);
-            }
-        }
-    }
-
-    /// r11 = how far the row has come, times a step of any length.
-    fn times_row(&mut self, step: i64) {
-        match i32::try_from(step) {
-            Ok(step) => self.bytes.multiply(R11, RAX, step),
-            Err(_) => {
-                self.bytes.set_wide(R11, step);
-                self.bytes.multiply_register(R11, RAX);
             }
         }
     }

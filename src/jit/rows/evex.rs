@@ -306,9 +306,14 @@ impl Bytes {
         self.push(&by.to_le_bytes());
     }
 
-    /// `to = to * by`
-    pub(super) fn multiply_register(&mut self, to: Gpr, by: Gpr) {
-        self.general(&[0x0f, 0xaf], to, Rm::General(by), 0);
+    /// `to = from * by` with any number; they are two registers.
+    pub(super) fn multiply_wide(&mut self, to: Gpr, from: Gpr, by: i64) {
+        if let Ok(by) = i32::try_from(by) {
+            return self.multiply(to, from, by);
+        }
+        self.push(&[0x48 | to.0 >> 3, 0xb8 | to.0 & 7]);
+        self.push(&by.to_le_bytes());
+        self.general(&[0x0f, 0xaf], to, Rm::General(from), 0);
     }
 
     pub(super) fn multiply_memory(&mut self, to: Gpr, by: Memory) {
@@ -338,12 +343,6 @@ impl Bytes {
 
     pub(super) fn set(&mut self, to: Gpr, value: i32) {
         self.general(&[0xc7], Gpr(0), Rm::General(to), 4);
-        self.push(&value.to_le_bytes());
-    }
-
-    /// Sets all 64 bits.
-    pub(super) fn set_wide(&mut self, to: Gpr, value: i64) {
-        self.push(&[0x48 | to.0 >> 3, 0xb8 | to.0 & 7]);
         self.push(&value.to_le_bytes());
     }
 
