@@ -11,6 +11,7 @@
 use crate::access::skip::{Skip, skip};
 use crate::access::{self, Accesses};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics};
+use crate::graph::body::TensorId;
 use crate::graph::follow::view_body;
 use crate::graph::modules::Loader;
 use crate::graph::{self, Graph};
@@ -101,6 +102,26 @@ pub struct Program {
     pub graph: Graph,
     /// How every tensor reads the others.
     pub accesses: Accesses,
+}
+
+impl Program {
+    /// The same with recurrences over streams as frames that arrive, each beside the tensor that computes the next of
+    /// them ([`graph::stepwise`]); none if there are no such recurrences.
+    pub fn stepwise(&self) -> Option<(Program, Vec<(TensorId, TensorId)>)> {
+        let found = self.graph.following_streams();
+        if found.is_empty() {
+            return None;
+        }
+        let (mut graph, mut tensors) = (self.graph.clone(), self.accesses.tensors.clone());
+        let mut made = Vec::new();
+        for id in found {
+            made.push((id, graph.step_apart(id)));
+            let own = std::mem::take(&mut tensors[id.index()]);
+            tensors.push(own);
+        }
+        let accesses = Accesses { tensors, sets: self.accesses.sets.clone() };
+        Some((Program { graph, accesses }, made))
+    }
 }
 
 /// Compiles the script `root`; the program is there when nothing was wrong, everything else is in `diagnostics`.

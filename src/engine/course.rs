@@ -14,7 +14,6 @@ use super::Engine;
 use super::error::{Error, Result};
 use super::growing::{Growing, Staged};
 use super::streams::{Asked, StreamInput, rows_of};
-use crate::access::Accesses;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::graph::body::TensorId;
@@ -67,22 +66,10 @@ impl Recurring {
 impl Engine {
     /// The same script with recurrences over streams as streams of their own; none if there are no such recurrences.
     pub(super) fn stepwise(&self) -> Result<Option<(Engine, Vec<Recurring>)>> {
-        let found = self.program.graph.following_streams();
-        if found.is_empty() {
-            return Ok(None);
-        }
-        let Program { graph, accesses } = &*self.program;
-        let (mut graph, mut tensors) = (graph.clone(), accesses.tensors.clone());
-        let mut made = Vec::new();
-        for id in &found {
-            made.push(graph.step_apart(*id));
-            let own = std::mem::take(&mut tensors[id.index()]);
-            tensors.push(own);
-        }
-        let accesses = Accesses { tensors, sets: accesses.sets.clone() };
-        let mut engine = self.with_program(Program { graph, accesses })?;
+        let Some((program, made)) = self.program.stepwise() else { return Ok(None) };
+        let mut engine = self.with_program(program)?;
         let mut recurring = Vec::new();
-        for (id, next) in found.into_iter().zip(made) {
+        for (id, next) in made {
             let stream = StreamInput::new(engine.program.graph.tensor(id), None);
             let stream = Arc::new(stream.map_err(|diagnostic| self.error(diagnostic))?);
             engine.streams.insert(id, stream.clone());
