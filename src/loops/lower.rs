@@ -326,8 +326,8 @@ type Bound = BTreeMap<u32, ValueId>;
 impl Lowerer<'_> {
     fn kernel(&mut self, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) {
         let source = Source::new(&resolved.body, Some(access), Vec::new());
-        let start = self.builder.int(0);
-        self.vars = vec![start; self.order.len()];
+        // Each has its own as soon as its loop is open.
+        self.vars = vec![ValueId(0); self.order.len()];
         self.inside(&Job { source, root: resolved.root, target }, 0);
     }
 

@@ -320,6 +320,11 @@ impl Bytes {
         self.general(&[0x0f, 0xaf], to, Rm::Memory(by), 0);
     }
 
+    /// Asks for a line of memory to be brought to the second-level cache; no address is wrong.
+    pub(super) fn prefetch(&mut self, from: Memory) {
+        self.general(&[0x0f, 0x18], Gpr(2), Rm::Memory(from), 0);
+    }
+
     pub(super) fn compare_memory(&mut self, a: Gpr, b: Memory) {
         self.general(&[0x3b], a, Rm::Memory(b), 0);
     }
@@ -509,5 +514,13 @@ mod tests {
             bytes.vector(&super::super::ops::ADDPS, Bits::B512, &plain(rm));
             assert_eq!(read_back(&bytes.code), expect);
         }
+    }
+
+    #[test]
+    fn what_is_asked_for_reads_back() {
+        let mut bytes = Bytes::default();
+        bytes.prefetch(Memory::at(R11, 4096));
+        let text = read_back(&bytes.code);
+        assert!(text.starts_with("prefetcht1 ") && text.ends_with("[r11+1000h]"), "{text}");
     }
 }

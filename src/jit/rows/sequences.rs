@@ -5,6 +5,9 @@ use super::evex::{Bits, Index, Memory, Operands, R11, RAX, Rm, When};
 use super::ops::{self, Encoding};
 use super::program::{Address, Class, Inst, Part};
 
+/// How far ahead in its row memory is asked for, in bytes: so much of four neighbouring sums is under way at once.
+const AHEAD: i32 = 4096;
+
 impl Allocator<'_> {
     /// dst = a / b by way of c, the inverse of b.
     ///
@@ -104,6 +107,10 @@ impl Allocator<'_> {
         let memory = Rm::Memory(Memory::at(R11, address.offset));
         let operands = Operands { mask, zeroing: mask != 0, ..plain(dst, 0, memory) };
         self.bytes.vector(inst.encoding, self.bits, &operands);
+        // A loop inside the row goes along many rows of memory at once, more than the processor looks ahead in.
+        if pace.is_some() && !self.pinned.is_empty() {
+            self.bytes.prefetch(Memory::at(R11, AHEAD));
+        }
     }
 
     /// A gather uses up its mask and must not write over its indices.
