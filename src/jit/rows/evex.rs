@@ -259,6 +259,11 @@ impl Bytes {
         self.general(&[0x8b], to, Rm::Memory(from), 0);
     }
 
+    /// Brings a line nearer; any address will do.
+    pub(super) fn prefetch(&mut self, line: Memory) {
+        self.general(&[0x0f, 0x18], Gpr(1), Rm::Memory(line), 0);
+    }
+
     pub(super) fn copy(&mut self, to: Gpr, from: Gpr) {
         self.general(&[0x8b], to, Rm::General(from), 0);
     }
@@ -499,5 +504,13 @@ mod tests {
             bytes.vector(&super::super::ops::ADDPS, Bits::B512, &plain(rm));
             assert_eq!(read_back(&bytes.code), expect);
         }
+    }
+
+    #[test]
+    fn prefetches_read_back() {
+        let mut bytes = Bytes::default();
+        bytes.prefetch(Memory::at(R11, 128));
+        let text = read_back(&bytes.code);
+        assert!(text.starts_with("prefetcht0 ") && text.ends_with("[r11+80h]"), "{text}");
     }
 }
