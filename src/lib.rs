@@ -20,6 +20,7 @@ pub mod source;
 pub mod seeded;
 pub mod faults;
 pub mod sync;
+pub mod pages;
 pub mod diagnostic;
 pub mod index;
 pub mod syntax;

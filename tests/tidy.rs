@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("seeded", &[]),
     ("faults", &[]),
     ("sync", &[]),
+    ("pages", &[]),
     ("diagnostic", &["source"]),
     ("index", &[]),
     ("syntax", &["source", "diagnostic"]),
@@ -25,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("interp", &["index", "graph"]),
     ("jit", &["seeded", "graph", "loops"]),
     ("stream", &[]),
-    ("io", &["faults", "index", "graph", "stream"]),
+    ("io", &["faults", "pages", "index", "graph", "stream"]),
     ("formats", &["index", "graph", "io"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
     ("tiles", &["faults", "sync", "index", "graph", "access", "plan"]),
@@ -35,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "seeded",
             "faults",
             "sync",
+            "pages",
             "source",
             "diagnostic",
             "index",
@@ -53,6 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "engine",
         &[
+            "pages",
             "source",
             "diagnostic",
             "index",
@@ -73,6 +76,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "cli",
         &[
             "faults",
+            "pages",
             "source",
             "diagnostic",
             "index",

@@ -15,6 +15,7 @@ use super::numbers;
 use super::report::Report;
 use super::session::{self, Session, merged};
 use crate::engine::{Error, Prepared};
+use crate::pages::prefer_large;
 use crate::run::job::Memory;
 use crate::run::stats::Stats;
 use serde_json::{Value, json};
@@ -102,7 +103,10 @@ const LINE: usize = 64;
 impl Room {
     /// Not zero, so that its pages are there.
     fn new(size: usize) -> Room {
-        Room { bytes: vec![1; size + LINE - 1], size }
+        let mut bytes = Vec::with_capacity(size + LINE - 1);
+        prefer_large(&bytes);
+        bytes.resize(size + LINE - 1, 1);
+        Room { bytes, size }
     }
 
     fn bytes(&mut self) -> &mut [u8] {

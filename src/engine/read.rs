@@ -5,6 +5,7 @@ use super::error::Result;
 use super::{Engine, Prepared};
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::io::Array;
+use crate::pages::prefer_large;
 use crate::run::job::{Memory, array_type};
 use crate::run::stats::{Plan, Stats};
 use ndarray::{ArrayD, IxDyn};
@@ -102,6 +103,7 @@ impl Prepared<'_> {
         let mut room = Vec::new();
         let len = self.bytes().map(|bytes| bytes / size_of::<T>());
         if let Some(len) = len.filter(|len| room.try_reserve_exact(*len).is_ok()) {
+            prefer_large(&room);
             room.resize(len, value);
             return Ok(room);
         }

@@ -8,6 +8,7 @@
 
 use super::error::{Fault, Result, array_type, fault};
 use crate::graph::types::Element;
+use crate::pages::prefer_large;
 
 /// Number of elements; an error when it does not fit an i64, or a size is negative.
 pub(super) fn count(shape: &[i64]) -> Result<u64> {
@@ -32,7 +33,9 @@ pub(super) fn bytes(element: Element, shape: &[i64]) -> Result<u64> {
 pub(super) fn room(size: u64) -> Result<Vec<u8>> {
     let mut data = Vec::new();
     let reserved = usize::try_from(size).ok().and_then(|size| data.try_reserve_exact(size).ok());
-    reserved.map(|()| data).ok_or_else(|| fault(format!("needs {size} bytes of memory, more than there is")))
+    reserved.ok_or_else(|| fault(format!("needs {size} bytes of memory, more than there is")))?;
+    prefer_large(&data);
+    Ok(data)
 }
 
 /// `size` zero bytes, or an error where there is no such memory.

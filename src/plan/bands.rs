@@ -32,6 +32,8 @@ pub struct Slot {
     pub region: Region,
     /// A dimension of which only the last 2^k coordinates are held.
     pub ring: Option<Ring>,
+    /// Elements after each row that nobody uses.
+    pub spare: i64,
 }
 
 /// Part of a dimension that is held.
@@ -53,9 +55,16 @@ impl Slot {
         shape
     }
 
-    /// Elements held.
+    /// The same with what is left free after each row.
+    pub fn room(&self) -> Vec<i64> {
+        let mut shape = self.shape();
+        shape.last_mut().into_iter().for_each(|row| *row += self.spare);
+        shape
+    }
+
+    /// Elements that there is room for.
     pub fn elements(&self) -> u128 {
-        self.shape().iter().map(|len| *len as u128).fold(1, u128::saturating_mul)
+        self.room().iter().map(|len| *len as u128).fold(1, u128::saturating_mul)
     }
 }
 
@@ -83,16 +92,20 @@ fn task_with(
 ) -> Task {
     let steps = steps_of(stages, group.target, &tile).map(|steps| {
         let reach = recurrence(stages, group.target).map_or(1, |recurrence| recurrence.reach);
-        let slot = Slot { region: work.clone(), ring: ring(&work, steps.dim, reach + 1) };
+        let slot = Slot { region: work.clone(), ring: ring(&work, steps.dim, reach + 1), spare: 0 };
         (steps, slot)
     });
-    let slots = regions.into_iter().map(|region| Some(Slot { region: region?, ring: None })).collect();
+    let slots =
+        regions.into_iter().map(|region| Some(Slot { region: region?, ring: None, spare: 0 })).collect();
     let mut task = Task { tile, slots, steps };
     let most = most_rows(stages, group, &task);
     for (at, rows) in most.into_iter().enumerate() {
         let (Some(slot), Some(dim)) = (&mut task.slots[at], group.members[at].stream) else { continue };
         let rows = rows - i64::from(seeded::active(Bug::RingTooShort));
         slot.ring = ring(&slot.region, dim, rows);
+        if let Some(row) = slot.ring.and(slot.shape().last().copied()) {
+            slot.spare = spare(row, stages.tensor(group.members[at].tensor).element.bytes() as i64);
+        }
     }
     task
 }
@@ -102,6 +115,27 @@ fn ring(region: &Region, dim: usize, rows: i64) -> Option<Ring> {
     let rows = (rows.max(1) as u64).next_power_of_two() as i64;
     let worth = region[dim].len().is_none_or(|len| len > rows);
     (worth && dim + 1 < region.len()).then_some(Ring { dim, rows })
+}
+
+/// Bytes of a line of the cache.
+const LINE: i64 = 64;
+/// Lines of a page: those at the same place of their pages share a set of the first-level cache.
+const PAGE: i64 = 64;
+/// Rows that a kernel works on at once, about.
+const TOGETHER: i64 = 8;
+/// How many lines they lie apart in their pages, at the least.
+const APART: i64 = 3;
+/// Bytes of a row that is long enough to be given room; what is longer than any memory is not.
+const LONG: std::ops::Range<i64> = 1 << 10..1 << 40;
+
+/// Elements to leave free after each row of a ring: rows then begin at lines of the cache, and those that are used
+/// together lie in different sets of it.
+fn spare(row: i64, element: i64) -> i64 {
+    let Some(bytes) = row.checked_mul(element).filter(|bytes| LONG.contains(bytes)) else { return 0 };
+    let place = |lines: i64| (lines % PAGE).min(PAGE - lines % PAGE);
+    let apart = |lines: &i64| (1..=TOGETHER).all(|rows| place(rows * lines) >= APART);
+    let lines = (bytes - 1) / LINE + 1;
+    (lines..).find(apart).map_or(0, |lines| lines * LINE / element - row)
 }
 
 /// Goes through the bands of a task; what it has said of one is written over by the next.
@@ -248,5 +282,27 @@ impl<'p> Bands<'p> {
             self.band.members[at].region[dim] = Interval::trusted(first, rows.last() - short);
         }
         first <= rows.last()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::spare;
+
+    #[test]
+    fn rows_of_rings_lie_apart_in_their_pages() {
+        for (row, element) in (1024..6000).flat_map(|row| [1, 2, 4, 8].map(|element| (row, element))) {
+            let pitch = (row + spare(row, element)) * element;
+            assert!((row * element..row * element + 1024).contains(&pitch), "{row}: {pitch}");
+            assert_eq!(pitch % 64, 0, "{row}: rows begin at lines");
+            for rows in 1..=8 {
+                assert!((192..=4096 - 192).contains(&(rows * pitch % 4096)), "{row}: {rows} rows of {pitch}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_and_endless_rows_stay_as_they_are() {
+        assert_eq!([spare(255, 4), spare(1 << 60, 8), spare(1 << 61, 1)], [0; 3]);
     }
 }

@@ -371,7 +371,7 @@ impl Former<'_> {
         for (group, computed) in self.groups.iter_mut().zip(&computed) {
             self.request.stop.check()?;
             list_members(self.stages, self.boxes, &ranks, &targets, computed, group);
-            set_streams(self.stages, group, self.boxes);
+            set_streams(self.stages, self.request, group, self.boxes);
             set_passes(self.stages, self.request, group, self.boxes);
         }
         Ok(self.groups)
@@ -417,7 +417,7 @@ fn list_members(
 }
 
 /// Decides along which dimension every member streams, readers first.
-fn set_streams(stages: &Stages, group: &mut Group, boxes: &Needed) {
+fn set_streams(stages: &Stages, request: &Request, group: &mut Group, boxes: &Needed) {
     let rank = stages.tensor(group.target).domain.rank();
     let time = recurrence(stages, group.target).map(|recurrence| recurrence.dim);
     group.stream = time.or((rank >= 2).then(|| rank - 2));
@@ -434,7 +434,7 @@ fn set_streams(stages: &Stages, group: &mut Group, boxes: &Needed) {
     match (time, streams) {
         (Some(_), _) => group.band = 1,
         (None, false) => group.band = i64::MAX,
-        (None, true) => super::shape::set_band(stages, group, boxes),
+        (None, true) => super::shape::set_band(stages, request, group, boxes),
     }
 }
 

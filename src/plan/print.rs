@@ -95,7 +95,10 @@ fn source(group: &Group, role: Role, slot: &Slot) -> String {
 
 fn held(slot: &Slot, what: &str) -> String {
     match slot.ring {
-        Some(ring) => format!("ring of {} {what}, {} elements", ring.rows, slot.elements()),
+        Some(ring) => {
+            let elements = slot.shape().iter().fold(1u128, |all, len| all.saturating_mul(*len as u128));
+            format!("ring of {} {what}, {elements} elements", ring.rows)
+        }
         None if slot.region.is_empty() => "one element".to_owned(),
         None => format!("box of {}", sizes(&slot.shape())),
     }

@@ -225,14 +225,29 @@ fn share(shape: &mut [i64], region: &Region, threads: usize) {
     }
 }
 
-/// Sets the rows per band: as many as rings that stay in the caches have room for.
-pub fn set_band(stages: &Stages, group: &mut Group, boxes: &Needed) {
-    for rows in [64, 32, 16, 8, 4] {
-        group.band = rows;
-        if ring_bytes(stages, group, boxes) <= RINGS {
-            return;
-        }
+/// Sets the rows per band: as many as rings that stay in the caches have room for. Where even a few rows are too long
+/// for that, and half as long ones are not, tiles are half as wide, unless somebody wants them as they are.
+pub fn set_band(stages: &Stages, request: &Request, group: &mut Group, boxes: &Needed) {
+    let wanted = request.tile.is_some() || stages.tensor(group.target).chunk.is_some();
+    if fit_band(stages, group, boxes) || wanted {
+        return;
     }
+    let mut shape = group.grid.shape.clone();
+    let Some(row) = shape.last_mut().filter(|row| (ROW / 2..=2 * ROW).contains(&**row)) else { return };
+    *row = (*row + 1) / 2;
+    let halves = Grid::new(group.grid.region.clone(), group.grid.origin.clone(), shape);
+    let whole = std::mem::replace(&mut group.grid, halves);
+    if !fit_band(stages, group, boxes) {
+        group.grid = whole;
+    }
+}
+
+/// Sets the rows per band; false if their rings are too large however few they are.
+fn fit_band(stages: &Stages, group: &mut Group, boxes: &Needed) -> bool {
+    [64, 32, 16, 8, 4].into_iter().any(|rows| {
+        group.band = rows;
+        ring_bytes(stages, group, boxes) <= RINGS
+    })
 }
 
 /// Bytes of all rings of a task in the middle, as long as it goes on.

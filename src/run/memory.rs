@@ -17,6 +17,7 @@ use crate::index::Interval;
 use crate::index::walk::rows;
 use crate::jit::{Module, Writes, in_order, stores_apart};
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
+use crate::pages::prefer_large;
 use std::alloc::{Layout, alloc_zeroed};
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
@@ -124,23 +125,10 @@ fn zeroed(words: usize) -> Option<Vec<u64>> {
     if start.is_null() {
         return None;
     }
-    #[cfg(target_os = "linux")]
-    in_large_pages(start, layout.size());
     // SAFETY: it was allocated for exactly that many words, and zero is a word.
-    Some(unsafe { Vec::from_raw_parts(start.cast(), words, words) })
-}
-
-/// Asks for large pages where there is room for several: the system then clears new memory 2 MB at a time, which takes a
-/// fraction of what 512 small pages do. It may refuse, and nothing depends on it.
-#[cfg(target_os = "linux")]
-fn in_large_pages(start: *mut u8, bytes: usize) {
-    const PAGE: usize = 2 << 20;
-    let head = start.align_offset(PAGE);
-    let whole = bytes.saturating_sub(head) / PAGE * PAGE;
-    if whole >= 2 * PAGE {
-        // SAFETY: the pages lie inside what was just allocated, and what they hold stays as it is.
-        unsafe { libc::madvise(start.wrapping_add(head).cast(), whole, libc::MADV_HUGEPAGE) };
-    }
+    let words = unsafe { Vec::from_raw_parts(start.cast(), words, words) };
+    prefer_large(&words);
+    Some(words)
 }
 
 /// Bytes that are read, or of which this worker writes its own part.
@@ -391,15 +379,15 @@ pub fn stream(from: &Place<'_>, to: &Place<'_>, region: &[Interval]) {
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream_row(from: *const u8, to: *mut u8, len: usize) {
     use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
-    let head = to.align_offset(16).min(len);
-    let whole = (len - head) / 16;
-    let rest = head + 16 * whole;
-    // SAFETY: the three parts make up `len` bytes; the middle one starts at a multiple of 16 and is made of such.
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    let rest = head + LINE * lines;
+    // SAFETY: the three parts make up `len` bytes; the middle one starts at a line and is made of such. Parts of lines go
+    // through the cache, which puts them together with what the next row has of them.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, head);
-        for at in 0..whole {
-            let part = _mm_loadu_si128(from.add(head + 16 * at).cast());
-            _mm_stream_si128(to.add(head + 16 * at).cast(), part);
+        for at in (head..rest).step_by(16) {
+            _mm_stream_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast()));
         }
         std::ptr::copy_nonoverlapping(from.add(rest), to.add(rest), len - rest);
     }

@@ -287,7 +287,7 @@ fn steps(division: &Division, element: u64) -> Option<Slot> {
     let outermost = recurrence(&division.stages, group.target)?.dim == 0;
     let region = group.grid.region.clone();
     let ring = Some(Ring { dim: 0, rows: 1 }).filter(|_| region.len() > 1);
-    let slot = Slot { region, ring };
+    let slot = Slot { region, ring, spare: 0 };
     let fits = ring.is_some() && step_bytes(&slot, element) <= PIECE;
     (outermost && fits && group.grid.count() == 1).then_some(slot)
 }

@@ -117,7 +117,7 @@ pub(super) struct Held<'m> {
 impl Slot {
     /// Where its elements lie in its memory.
     pub(super) fn layout(&self) -> BufferBox {
-        let shape = self.shape();
+        let shape = self.room();
         let mut pitch = 1;
         let mut dims: Vec<BufferDim> = Vec::with_capacity(shape.len());
         for (dim, range) in self.region.iter().enumerate().rev() {

@@ -3,10 +3,14 @@
 use super::allocate::{Allocator, LAST_STEP, Pass, TAIL, in_frame, in_pool, on_stack, plain};
 use super::evex::{Bits, Index, Memory, Operands, R11, RAX, Rm, When};
 use super::ops::{self, Encoding};
-use super::program::{Address, Class, Inst, Part};
+use super::program::{Address, Class, Inst, Part, Shape};
 
-/// How far ahead in its row memory is asked for, in bytes: so much of four neighbouring sums is under way at once.
-const AHEAD: i32 = 4096;
+/// Bytes between elements of a block that is turned and those whose lines are asked for meanwhile. Blocks follow each
+/// other up through their source, and one takes so many instructions that the processor does not see the next by itself.
+const AHEAD: i32 = 128;
+/// The same of sums, whose loop inside the row goes along many rows of memory at once, more than the processor looks ahead
+/// in: so much of four neighbouring sums is under way at once.
+const FAR_AHEAD: i32 = 4096;
 
 impl Allocator<'_> {
     /// dst = a / b by way of c, the inverse of b.
@@ -86,6 +90,40 @@ impl Allocator<'_> {
         (pace, lane): (Option<usize>, i32),
     ) {
         let mask = inst.mask.map_or(0, |mask| self.ensure(mask));
+        if self.pass != Pass::Tail && self.follows(at) {
+            match pace {
+                Some(slot) => self.bytes.add_memory(R11, in_frame(slot)),
+                None => self.bytes.add(R11, address.step as i32),
+            }
+        } else {
+            self.to_lane(lane);
+            match pace {
+                Some(slot) => self.bytes.multiply_memory(R11, in_frame(slot)),
+                None => self.bytes.multiply(R11, R11, address.step as i32),
+            }
+            self.add_slot(address.slot);
+        }
+        let dst = self.finish(at, inst);
+        let memory = Rm::Memory(Memory::at(R11, address.offset));
+        let operands = Operands { mask, zeroing: mask != 0, ..plain(dst, 0, memory) };
+        self.bytes.vector(inst.encoding, self.bits, &operands);
+        let ahead = if self.pinned.is_empty() { AHEAD } else { FAR_AHEAD };
+        self.bytes.prefetch(Memory::at(R11, address.offset.wrapping_add(ahead)));
+    }
+
+    /// Whether the instruction before loaded at the lane before, so that r11 has its address.
+    fn follows(&self, at: usize) -> bool {
+        let shape = |at: usize| self.program.insts.get(at).map(|inst| inst.shape);
+        match (at.checked_sub(1).and_then(shape), shape(at)) {
+            (Some(Shape::AtLane { address, pace, lane }), own) => {
+                own == Some(Shape::AtLane { address, pace, lane: lane + 1 })
+            }
+            _ => false,
+        }
+    }
+
+    /// The step of a lane in r11; that of the last one for lanes beyond the end of the row.
+    fn to_lane(&mut self, lane: i32) {
         match self.pass {
             Pass::Whole(_) => {
                 self.bytes.copy(R11, RAX);
@@ -97,19 +135,6 @@ impl Allocator<'_> {
                 self.bytes.move_memory(When::Greater, R11, on_stack(LAST_STEP));
                 self.bytes.add_register(R11, RAX);
             }
-        }
-        match pace {
-            Some(slot) => self.bytes.multiply_memory(R11, in_frame(slot)),
-            None => self.bytes.multiply(R11, R11, address.step as i32),
-        }
-        self.add_slot(address.slot);
-        let dst = self.finish(at, inst);
-        let memory = Rm::Memory(Memory::at(R11, address.offset));
-        let operands = Operands { mask, zeroing: mask != 0, ..plain(dst, 0, memory) };
-        self.bytes.vector(inst.encoding, self.bits, &operands);
-        // A loop inside the row goes along many rows of memory at once, more than the processor looks ahead in.
-        if pace.is_some() && !self.pinned.is_empty() {
-            self.bytes.prefetch(Memory::at(R11, AHEAD));
         }
     }
 

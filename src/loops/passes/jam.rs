@@ -158,7 +158,7 @@ impl Jammer<'_> {
         let groups = self.groups(lo, hi);
         let zero = self.simplifier.builder.int(0);
         let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
-        let base = self.base((lo, hi), open.var);
+        let base = self.base(nest, (lo, hi), open.var);
         let mut copies: Vec<Values> = (0..self.rows).map(|at| self.uniform(nest, base, at)).collect();
         let work = self.row(nest.main, &mut copies);
         self.work += work;
@@ -231,14 +231,20 @@ impl Jammer<'_> {
         self.simplifier.builder.binary(BinaryFn::Lt, length, rows)
     }
 
-    /// The first row of a group of `lo..hi`.
-    fn base(&mut self, (lo, hi): (ValueId, ValueId), group: ValueId) -> ValueId {
-        let base = self.after(lo, group);
+    /// The first row of a group of `lo..hi`. Blocks go up through their source, which is what processors foresee: from
+    /// the last one to the first where rows go down it.
+    fn base(&mut self, nest: &Nest<'_>, (lo, hi): (ValueId, ValueId), group: ValueId) -> ValueId {
         if self.rows != BLOCK {
-            return base;
+            return self.after(lo, group);
         }
         let rows = self.simplifier.builder.int(self.rows as i64);
         let last = self.simplifier.binary(BinaryFn::Sub, hi, rows);
+        if across(self.simplifier.kernel, nest) == Some(Way::Down) {
+            let moved = self.simplifier.binary(BinaryFn::Mul, group, rows);
+            let base = self.simplifier.binary(BinaryFn::Sub, last, moved);
+            return self.simplifier.binary(BinaryFn::Max, base, lo);
+        }
+        let base = self.after(lo, group);
         self.simplifier.binary(BinaryFn::Min, base, last)
     }
 
@@ -458,32 +464,45 @@ fn are_pieces(kernel: &Kernel, strip: &For, moving: &BTreeSet<ValueId>) -> bool 
 fn goes_across(kernel: &Kernel, block: &Block) -> bool {
     block.statements.iter().any(|statement| match statement {
         Statement::For(looped) if looped.kind == LoopKind::Serial => match jammable(kernel, looped) {
-            Some(nest) => is_across(kernel, &nest),
+            Some(nest) => across(kernel, &nest).is_some(),
             None => goes_across(kernel, &looped.body),
         },
         Statement::For(_) | Statement::If(_) | Statement::Let(_) | Statement::Store(..) => false,
     })
 }
 
-/// Blocks of rows may overlap only if nothing that is written is read.
-fn is_across(kernel: &Kernel, nest: &Nest<'_>) -> bool {
+/// Which way rows that follow each other go through what they load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+}
+
+/// Which way the first load goes that rows do across what the loop around them goes along, if there is one. Blocks of rows
+/// may overlap only if nothing that is written is read.
+fn across(kernel: &Kernel, nest: &Nest<'_>) -> Option<Way> {
     let [down, along] = [nest.looped.var, nest.main.var].map(|var| growth(kernel, var));
-    let mut across = false;
+    let mut found = None;
     for statement in &nest.main.body.statements {
         match statement {
             Statement::Let(id) => {
                 let Op::Load(buffer, offset) = kernel.value(*id).op else { continue };
                 if kernel.buffers[buffer.index()].written {
-                    return false;
+                    return None;
                 }
                 let apart = along[offset.index()].is_none_or(|step| step.unsigned_abs() > 2);
-                across |= apart && matches!(down[offset.index()], Some(1 | -1));
+                let way = match down[offset.index()] {
+                    Some(1) if apart => Some(Way::Up),
+                    Some(-1) if apart => Some(Way::Down),
+                    _ => None,
+                };
+                found = found.or(way);
             }
             Statement::Store(..) => {}
-            Statement::For(_) | Statement::If(_) => return false,
+            Statement::For(_) | Statement::If(_) => return None,
         }
     }
-    across
+    found
 }
 
 fn follow(kernel: &Kernel, id: ValueId, moving: &mut BTreeSet<ValueId>) {
