@@ -14,7 +14,7 @@ fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     };
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.to_string_lossy().ends_with(ending));
-    paths.retain(|path| fs::metadata(path).is_ok_and(|file| file.len() <= LONGEST));
+    paths.retain(|path| fs::metadata(path).is_ok_and(|file| file.is_dir() || file.len() <= LONGEST));
     paths.sort();
     paths
 }

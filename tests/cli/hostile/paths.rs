@@ -147,7 +147,11 @@ fn hostile_outputs() {
         trap("tensor a: u8[x: 4] = x\noutput \"\" = a", nothing, &["run => 1 E"]),
         trap("tensor a: u8[x: 4] = x\noutput \".npy\" = a", nothing, &["run => 1 E0801"]),
         trap("tensor a: u8[x: 4] = x\noutput \"a\\nb.npy\" = a", nothing, &["run => 0"]),
-        trap("tensor a: u8[x: 4] = x\noutput \"a.npy\" = a\noutput \"./a.npy\" = a", nothing, &["run => 0"]),
+        trap(
+            "tensor a: u8[x: 4] = x\noutput \"a.npy\" = a\noutput \"./a.npy\" = a",
+            nothing,
+            &["run => 1 E0801"],
+        ),
         trap("tensor a: u8[x: 4] = x\noutput \"a.npy/\" = a", nothing, &["run => 1 E"]),
         trap(
             "tensor a: u8[x: 4] = x\noutput \"null.npy\" = a",
