@@ -96,7 +96,7 @@ impl Allocator<'_> {
                 None => self.bytes.add(R11, address.step as i32),
             }
         } else {
-            self.to_lane(lane);
+            self.step_of_lane(lane);
             match pace {
                 Some(slot) => self.bytes.multiply_memory(R11, in_frame(slot)),
                 None => self.bytes.multiply(R11, R11, address.step as i32),
@@ -123,7 +123,7 @@ impl Allocator<'_> {
     }
 
     /// The step of a lane in r11; that of the last one for lanes beyond the end of the row.
-    fn to_lane(&mut self, lane: i32) {
+    fn step_of_lane(&mut self, lane: i32) {
         match self.pass {
             Pass::Whole(_) => {
                 self.bytes.copy(R11, RAX);
