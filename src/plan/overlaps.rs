@@ -160,7 +160,7 @@ impl Maker {
     }
 
     /// The coordinate from the first window on: divided by the stride it is the number of the last window.
-    fn from_first(&mut self, dim: usize) -> NodeId {
+    fn offset_from_first(&mut self, dim: usize) -> NodeId {
         let coord = self.body.push(Op::Coord(Coord::Global(dim as u32)), INDEX, self.span);
         match self.dims[dim].window.offset() {
             0 => coord,
@@ -169,13 +169,13 @@ impl Maker {
     }
 
     fn last_number(&mut self, dim: usize) -> NodeId {
-        let coord = self.from_first(dim);
+        let coord = self.offset_from_first(dim);
         self.op(BinaryFn::FloorDiv, coord, self.dims[dim].window.stride())
     }
 
     /// The place inside the last window.
     fn remainder(&mut self, dim: usize) -> NodeId {
-        let coord = self.from_first(dim);
+        let coord = self.offset_from_first(dim);
         self.op(BinaryFn::Rem, coord, self.dims[dim].window.stride())
     }
 

@@ -180,7 +180,7 @@ impl Jammer<'_> {
             let groups = self.groups(lo, hi);
             let zero = self.simplifier.builder.int(0);
             let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
-            let base = self.base((lo, hi), open.var);
+            let base = self.after(lo, open.var);
             let work = self.steps(looped, base, self.rows);
             self.work += work;
             self.simplifier.close_loop(open, &[]);
