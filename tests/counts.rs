@@ -143,7 +143,7 @@ fn a_stepping_view_is_planned_for_its_place() {
 /// A viewer far out steps further than 2^31 elements: its rows are as wide as any, and hold the right bits.
 #[test]
 fn long_steps_have_vectors_as_wide_as_any() {
-    let script = "tensor h: f32[y: inf, x: inf] = f32(f64(x) / 3.0) + rand(y, x) + f32(x // 1024 % 1000)";
+    let script = "tensor h: f32[y: inf, x: inf] = f32(f64(x) / 3.0) + rand(y, x) + f32(x // 1024)";
     for step in [1i64, 1 << 31, -(1 << 31), 1 << 40, (1 << 50) + 1] {
         let range = format!("{}:{}:{step}", 7 - 20 * step, 7 + 20 * step);
         let slice = format!("h[0:3, {range}]");
