@@ -21,7 +21,9 @@ try {
     while (await page.run("fetch('/load').then((answer) => answer.json()).then((load) => Object.values(load).some((count) => count > 0))"));
     const begin = Date.now();
     await page.run(`moved = false;
-      location.hash = location.hash.replace(/([#&]y=)[^&]*/, '$1${y}').replace(/([#&]x=)[^&]*/, '$1${x}').replace(/([#&]z=)[^&]*/, '$1${z}')`);
+      var words = new URLSearchParams(location.hash.slice(1));
+      for (const [name, value] of [["y", "${y}"], ["x", "${x}"], ["z", "${z}"]]) words.set(name, value);
+      location.hash = words;`);
     await page.until("moved && document.body.dataset.missing === '0'", "a sharp view");
     console.log(`zoom ${z} at ${y}, ${x}: ${Date.now() - begin} ms`);
   }
