@@ -177,12 +177,16 @@ pub fn stores_apart() -> bool {
     *APART.get_or_init(target::is_amd)
 }
 
+/// Values of a kernel beyond which it is compiled in a time that grows with them, and no faster.
+const LONG: usize = 10_000;
+
 /// Compiles the kernels of a program.
 ///
 /// Fails if a kernel breaks a law of the loop IR, or if this processor lacks an instruction that the code needs.
 pub fn compile(kernels: &[Kernel], options: &JitOptions) -> Result<Module, String> {
     kernels.iter().try_for_each(verify)?;
-    let isa = target::isa(options)?;
+    let long = kernels.iter().any(|kernel| kernel.values.len() > LONG);
+    let isa = target::isa(options, if long { target::Effort::Linear } else { target::Effort::Whole })?;
     let builder = JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
     let mut memory = CodeMemory(Some(JITModule::new(builder)));
     let module = memory.0.as_mut().expect("just made");

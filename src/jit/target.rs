@@ -7,12 +7,26 @@ use cranelift_codegen::settings::{self, Configurable};
 /// Features of an x86 processor without which Cranelift would call library functions, or lacks instructions.
 const NEEDED: [&str; 6] = ["has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_avx", "has_fma"];
 
+/// How long compiling may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// As long as it takes: milliseconds, for all that people write.
+    Whole,
+    /// Time that grows with the code and no faster; the code is about half as fast.
+    Linear,
+}
+
 /// The target of this machine, or what it lacks.
-pub(super) fn isa(options: &JitOptions) -> Result<OwnedTargetIsa, String> {
+pub(super) fn isa(options: &JitOptions, effort: Effort) -> Result<OwnedTargetIsa, String> {
     let mut flags = settings::builder();
     let switch = |on: bool| if on { "true" } else { "false" };
+    let (level, registers) = match effort {
+        Effort::Whole => ("speed", "backtracking"),
+        Effort::Linear => ("none", "single_pass"),
+    };
     let settings = [
-        ("opt_level", "speed"),
+        ("opt_level", level),
+        ("regalloc_algorithm", registers),
         ("enable_verifier", switch(options.verifier)),
         ("regalloc_checker", switch(options.regalloc_checker)),
         ("use_colocated_libcalls", "false"),
