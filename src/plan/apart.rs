@@ -19,8 +19,8 @@ use crate::graph::{TensorKind, WindowBody};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Copies that are made, at the most; reads beyond share one.
-const MOST_COPIES: usize = 200;
+/// Stages that are made, at the most; reads beyond share those of the script.
+const MOST_MADE: usize = 1000;
 
 /// Reads that move alike share a copy if no coordinate of theirs is further apart than this.
 const NEAR: u64 = 1 << 12;
@@ -106,9 +106,10 @@ impl Copier<'_> {
         if let Some((_, number)) = known.iter().find(|(known, _)| known.is_near(&way)) {
             return (source, *number);
         }
-        let number = match known.is_empty() || self.count >= MOST_COPIES {
-            true => reader.1,
-            false => {
+        let number = match self.split.graph.tensors.len() - self.stages.graph.tensors.len() {
+            MOST_MADE.. => 0,
+            _ if known.is_empty() => reader.1,
+            _ => {
                 self.count += 1;
                 self.count
             }
