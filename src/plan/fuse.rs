@@ -63,10 +63,10 @@ pub struct Fused {
 
 /// Puts cheap sources into their readers, sources before readers.
 pub fn fuse(stages: &mut Stages, rows: Rows) {
-    let mut decided = BTreeSet::new();
+    let mut held = Held::new(stages);
     for id in stages.in_order() {
-        decided.insert(id);
-        while let Some(fused) = cheap_source(stages, id, (rows, &decided)) {
+        held.begin(stages, id);
+        while let Some(fused) = cheap_source(stages, id, (rows, &held)) {
             let (Some(reader), Some(inner)) = (body_of(stages, id), body_of(stages, fused.source)) else {
                 break;
             };
@@ -75,22 +75,61 @@ pub fn fuse(stages: &mut Stages, rows: Rows) {
             stages.set_body(id, body);
             stages.fused.entry(id).or_default().push(fused);
         }
+        held.end(stages, id);
     }
 }
 
-fn cheap_source(
-    stages: &Stages,
-    id: TensorId,
-    (rows, decided): (Rows, &BTreeSet<TensorId>),
-) -> Option<Fused> {
+/// How many readers need each source kept: those that cannot compute it themselves, and, once it is their turn, those
+/// for which that was not cheaper.
+struct Held(Vec<usize>);
+
+impl Held {
+    fn new(stages: &Stages) -> Held {
+        let mut held = Held(vec![0; stages.graph.tensors.len()]);
+        for id in stages.in_order() {
+            sources(stages, id)
+                .filter(|source| !computes(stages, id, *source))
+                .for_each(|source| held.0[source.index()] += 1);
+        }
+        held
+    }
+
+    /// A reader decides: what it could not do no longer counts.
+    fn begin(&mut self, stages: &Stages, id: TensorId) {
+        sources(stages, id)
+            .filter(|source| !computes(stages, id, *source))
+            .for_each(|source| self.0[source.index()] -= 1);
+    }
+
+    /// It has decided: what it still reads does.
+    fn end(&mut self, stages: &Stages, id: TensorId) {
+        sources(stages, id).for_each(|source| self.0[source.index()] += 1);
+    }
+
+    fn holds(&self, source: TensorId) -> bool {
+        self.0[source.index()] > 0
+    }
+}
+
+/// What a tensor reads besides itself.
+fn sources(stages: &Stages, id: TensorId) -> impl Iterator<Item = TensorId> {
+    let all: BTreeSet<TensorId> = stages.accesses[id.index()].reads.iter().map(|read| read.tensor).collect();
+    all.into_iter().filter(move |source| *source != id)
+}
+
+/// Whether a reader could compute a source itself.
+fn computes(stages: &Stages, reader: TensorId, source: TensorId) -> bool {
+    let access = &stages.accesses[reader.index()];
+    body_of(stages, reader).and_then(|body| places(body, access, source)).is_some()
+}
+
+fn cheap_source(stages: &Stages, id: TensorId, (rows, held): (Rows, &Held)) -> Option<Fused> {
     let reader = body_of(stages, id)?;
     let access = &stages.accesses[id.index()];
     let own = work(stages, reader, access)?;
-    let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
-    sources.into_iter().find_map(|source| {
+    sources(stages, id).find_map(|source| {
         // What has a format is kept in it.
-        let apart = source == id || stages.tensor(source).format.is_some();
-        let inner = body_of(stages, source).filter(|_| !apart)?;
+        let inner = body_of(stages, source).filter(|_| stages.tensor(source).format.is_none())?;
         let inner_access = &stages.accesses[source.index()];
         let its = work(stages, inner, inner_access)?;
         let all = places(reader, access, source)?;
@@ -102,8 +141,7 @@ fn cheap_source(
             .unwrap_or(Loads { computed: times * its.reads, kept: JAM * its.reads });
         // Four elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others
         // is only loaded.
-        let kept_for_others = is_kept(stages, source, id, decided);
-        let once = if kept_for_others { 0 } else { JAM * (its.operations + KEEP) + loads.kept };
+        let once = if held.holds(source) { 0 } else { JAM * (its.operations + KEEP) + loads.kept };
         let computed = times * its.operations + loads.computed + shifts;
         let kept = once + instances(&all);
         let total = own.total() * JAM + computed;
@@ -157,16 +195,6 @@ fn loads(
         loads.kept += instances(&own);
     }
     Some(loads)
-}
-
-/// Whether a source is kept for another reader: one that cannot compute it itself, or for which that was not cheaper.
-fn is_kept(stages: &Stages, source: TensorId, reader: TensorId, decided: &BTreeSet<TensorId>) -> bool {
-    stages.accesses.iter().enumerate().any(|(at, access)| {
-        let other = TensorId(at as u32);
-        let reads = access.reads.iter().any(|read| read.tensor == source);
-        let computes = || body_of(stages, other).and_then(|body| places(body, access, source)).is_some();
-        reads && other != reader && other != source && (decided.contains(&other) || !computes())
-    })
 }
 
 /// Where a reader reads a source, relative to its own coordinates; `None` if not all of that is known, or too many.
