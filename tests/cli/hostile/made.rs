@@ -109,6 +109,8 @@ fn hostile_counts() {
     let one = "tensor t0: u8[] = 1\n";
     let after: fn(usize) -> String = |i| format!("tensor t{i}: u8[] = t{}[]\n", i - 1);
     let before: fn(usize) -> String = |i| format!("tensor t{}: u8[] = t{}[]\n", 3_000 - i, 3_001 - i);
+    let two: fn(usize) -> String =
+        |i| format!("tensor t{i}: f32[x: inf] = t{}[x] + t{}[x + 1] * 0.5\n", i - 1, i.saturating_sub(7));
     let circle: fn(usize) -> String = |i| format!("tensor t{i}: u8[] = t{}[]\n", i % 4_000 + 1);
     let many = lines("", 500, |i| format!("tensor t{i}: f32[x: inf] = x\n"), "");
     let sum: String = (1..500).map(|i| format!(" + t{i}[x]")).collect();
@@ -117,6 +119,11 @@ fn hostile_counts() {
     let sets: fn(usize) -> String = |i| format!("set v[{}:{}] = v[x] + 1\n", i % 7, i % 7 + 1);
     check(&[
         made("3000 tensors", chain(after, one, 3_000, ""), &["check => 0", "run --read t3000[] => 0 1"]),
+        made(
+            "500 that read two each",
+            chain(two, "tensor t0: f32[x: inf] = x\n", 500, ""),
+            &["plan --read t500[0:64] => 0", "run --read t500[0:2] => 0"],
+        ),
         made("60000 tensors", chain(after, one, 60_000, ""), &["check => 1 E0902"]),
         made("100000 tensors", chain(after, one, 100_000, ""), &["check => 1 E0119"]),
         made(
