@@ -859,6 +859,50 @@ tensor d: i32[y: inf, x: inf] =
     }
 }
 
+/// A read that happens in one row costs the others nothing.
+#[test]
+fn reads_under_conditions_that_do_not_hold_compute_nothing() {
+    let script = "
+        tensor a: u8[y: inf, x: inf] = u8(hash(y, x) & 255)
+        tensor b: u8[y: inf, x: inf] = a[y, x - 1] // 2 + a[y, x + 1] // 2
+        tensor c: u8[y: inf, x: inf] = if y == 300 then u8(sum(k in 0..400) u32(b[y + k, x])) else b[y, x]";
+    let engine = compiled(jit(2, &[64, 512]), script);
+    let (data, stats) = read(&engine, "c[0:1024, 0:1024]");
+    let rows = elements(&stats, "a") / 1028;
+    assert!(rows <= 1024 + 8 * 64 + 8, "{rows} rows of a: {:?}", stats.computed);
+    accounts("one row needs more", &stats);
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    let part = reference.read_array("c[298:302, 0:1024]").unwrap().data;
+    assert!(data[298 * 1024..302 * 1024] == part[..]);
+}
+
+/// Takes everything and keeps nothing.
+struct Lost;
+
+impl Sink for Lost {
+    fn write(&mut self, _: &[u8]) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Slabs whose plan was not looked at ahead of time are cut when they need more than was said.
+#[test]
+fn slabs_between_those_that_were_planned_hold_no_more() {
+    let script = "
+        tensor a: u8[y: inf, x: inf] = u8(y ^ x)
+        tensor b: u8[y: inf, x: inf] = a[x % 7 + y, x] + 1
+        tensor c: u8[y: inf, x: inf] = if y == 40 then max(k in 0..60) b[y + k, x] else b[y, x]";
+    let engine = compiled(jit(2, &[]).store(0), script);
+    // Slabs of 16 rows; the third has row 40, which needs 60 rows of 4 MiB.
+    let read = engine.prepare("c[0:128, 0:4194304]").unwrap();
+    let stats = read.run(&mut Lost).unwrap();
+    assert!(stats.bytes.peak <= stats.bytes.peak_planned, "{:?}", stats.bytes);
+    let planned = |slice: &str| engine.plan(slice).unwrap().bytes_peak;
+    assert_eq!(stats.bytes.peak_planned, planned("c[0:128, 0:4194304]"));
+    assert!(planned("c[32:48, 0:4194304]") > stats.bytes.peak_planned, "the third slab needs more");
+    assert_eq!(stats.tiles.live_end, 0);
+}
+
 #[test]
 fn tasks_that_read_two_ways_do_not_read_everything_between() {
     let script = "tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x

@@ -22,6 +22,19 @@ use std::collections::{BTreeMap, HashMap};
 /// A box: one interval per dimension.
 pub type Region = Vec<Interval>;
 
+/// Makes the box of a tensor large enough for one more.
+pub fn include(boxes: &mut BTreeMap<TensorId, Region>, tensor: TensorId, more: Region) {
+    match boxes.get_mut(&tensor) {
+        Some(known) => known.iter_mut().zip(more).for_each(|(known, range)| *known = known.hull(range)),
+        None => _ = boxes.insert(tensor, more),
+    }
+}
+
+/// What two boxes share.
+pub fn intersection(a: &[Interval], b: &[Interval]) -> Region {
+    a.iter().zip(b).map(|(a, b)| a.intersect(*b)).collect()
+}
+
 /// The boxes that `region` of `tensor` needs of its sources, by tensor.
 ///
 /// The error is a window that leaves the index space.
@@ -64,10 +77,7 @@ fn body_footprint(
         if read.iter().any(|range| range.is_empty()) {
             continue;
         }
-        match needs.get_mut(tensor) {
-            Some(known) => known.iter_mut().zip(read).for_each(|(known, range)| *known = known.hull(range)),
-            None => _ = needs.insert(*tensor, read),
-        }
+        include(&mut needs, *tensor, read);
     }
     needs
 }
@@ -147,10 +157,7 @@ fn take_footprint(
             region.push(numbers.scale(take.stride[dim])?.shift(take.offset[dim])?.add(size)?);
         }
         let Some(base) = view_footprint(&take.source, &region, take.span) else { continue };
-        match needs.get_mut(&take.source.base) {
-            Some(known) => known.iter_mut().zip(base).for_each(|(known, range)| *known = known.hull(range)),
-            None => _ = needs.insert(take.source.base, base),
-        }
+        include(&mut needs, take.source.base, base);
     }
     Ok(needs)
 }

@@ -7,7 +7,7 @@
 //! It follows the script as it is written, whatever a planner makes of it later, so that every engine refuses the same
 //! reads. That takes a few additions per read; a body is looked at only where those end outside.
 
-use super::footprint::{Region, coordinates, footprint, windows};
+use super::footprint::{Region, coordinates, footprint, include, windows};
 use super::prove::leaves_space;
 use super::ranges::Ranges;
 use super::{Accesses, Reach, TensorAccess};
@@ -34,10 +34,7 @@ pub fn leaves(graph: &Graph, accesses: &Accesses, target: TensorId, region: Regi
             Err(diagnostic) => return Some(*diagnostic),
         };
         for (source, found) in needed.into_iter().filter(|(source, _)| *source != id) {
-            match boxes.get_mut(&source) {
-                Some(known) => known.iter_mut().zip(found).for_each(|(known, own)| *known = known.hull(own)),
-                None => _ = boxes.insert(source, found),
-            }
+            include(&mut boxes, source, found);
         }
     }
     None
@@ -151,10 +148,7 @@ fn by_reach(access: &TensorAccess, region: &[Interval], numbers: &[Interval]) ->
             }
         });
         let found: Region = dims.collect::<Option<_>>()?;
-        match boxes.get_mut(&read.tensor) {
-            Some(known) => known.iter_mut().zip(found).for_each(|(known, own)| *known = known.hull(own)),
-            None => _ = boxes.insert(read.tensor, found),
-        }
+        include(&mut boxes, read.tensor, found);
     }
     Some(boxes)
 }

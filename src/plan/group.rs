@@ -16,7 +16,7 @@ use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
 use super::stop::Stop;
 use crate::access::exact::NEAR;
-use crate::access::footprint::{Region, footprint};
+use crate::access::footprint::{Region, footprint, include, intersection};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::graph::view::dimension_name;
@@ -152,12 +152,7 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
             if source == id || found.iter().any(|range| range.is_empty()) {
                 continue;
             }
-            match boxes.get_mut(&source) {
-                Some(known) => {
-                    known.iter_mut().zip(found).for_each(|(known, range)| *known = known.hull(range))
-                }
-                None => _ = boxes.insert(source, found),
-            }
+            include(&mut boxes, source, found);
         }
     }
     Ok(boxes)
@@ -307,11 +302,7 @@ impl Former<'_> {
         let Some(region) = self.samples[group].get(&id) else { return };
         for (source, found) in needed(self.stages, id, needs, region) {
             let Some(all) = self.boxes.get(&source) else { continue };
-            let found = found.iter().zip(all).map(|(own, all)| own.intersect(*all));
-            match self.samples[group].get_mut(&source) {
-                Some(hull) => hull.iter_mut().zip(found).for_each(|(hull, own)| *hull = hull.hull(own)),
-                None => _ = self.samples[group].insert(source, found.collect()),
-            }
+            include(&mut self.samples[group], source, intersection(&found, all));
         }
     }
 
@@ -506,8 +497,7 @@ pub fn task_regions(
         let Some(region) = region else { continue };
         for (source, found) in needed(stages, id, &stages.needs[id.index()], &region) {
             let Some(at) = group.places.get(&source).copied() else { continue };
-            let found: Region =
-                found.iter().zip(&boxes[&source]).map(|(own, all)| own.intersect(*all)).collect();
+            let found = intersection(&found, &boxes[&source]);
             if found.iter().any(|range| range.is_empty()) {
                 continue;
             }

@@ -5,12 +5,14 @@
 //! ```
 //!
 //! The closed form costs a few additions, so that tiles and bands can be asked for by the million. Coordinates that
-//! move in no such way are left to [`footprint`], box by box.
+//! move in no such way are left to [`footprint`], box by box, and so are reads that happen under conditions, where the
+//! closed form, which takes all of them to happen, is much.
 
+use super::grid::volume;
 use super::stages::Stages;
-use crate::access::footprint::{Region, footprint};
+use crate::access::footprint::{Region, footprint, intersection};
 use crate::access::linear::{Atom, Linear};
-use crate::access::{Driver, Reach};
+use crate::access::{Access, Driver, Reach};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::{TensorKind, WindowBody};
 use crate::index::{Interval, Window};
@@ -23,6 +25,8 @@ pub struct Need {
     pub source: TensorId,
     /// Per dimension of it.
     pub dims: Vec<NeedDim>,
+    /// Whether it depends on conditions which of the reads happen.
+    guarded: bool,
 }
 
 /// What is needed along one dimension of a source.
@@ -55,6 +59,20 @@ pub enum Motion {
     },
     /// In some other way.
     Free,
+}
+
+/// Elements that take about as long to compute as it takes to find out whether they are needed.
+const WORTH_ASKING: u128 = 1 << 12;
+
+impl Need {
+    /// Whether conditions may make this box, which is needed if they hold, much smaller.
+    fn may_be_less(&self, found: &[Interval], region: &[Interval]) -> bool {
+        self.guarded && volume(found) > volume(region).saturating_mul(2).saturating_add(WORTH_ASKING)
+    }
+
+    fn is_free(&self) -> bool {
+        self.dims.iter().any(|dim| dim.motion == Motion::Free)
+    }
 }
 
 /// A stage with what it needs.
@@ -104,7 +122,9 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
             let motion = if gaps || free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
             NeedDim { parts: merged(parts), motion }
         });
-        let need = Need { source, dims: dims.collect() };
+        let own = |read: &&Access| read.tensor == source && !read.conditions.is_empty();
+        let guarded = stages.accesses[id.index()].reads.iter().any(|read| own(&read));
+        let need = Need { source, dims: dims.collect(), guarded };
         if source == id { needs.own = Some(need) } else { needs.sources.push(need) }
     }
     needs
@@ -148,7 +168,7 @@ fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
         let parts = vec![Part { reach: Reach { driver, range, clip: None }, global: None }];
         NeedDim { motion: motion(&parts), parts }
     });
-    Need { source: take, dims: dims.collect() }
+    Need { source: take, dims: dims.collect(), guarded: false }
 }
 
 fn body_of(stages: &Stages, id: TensorId) -> Option<&Body> {
@@ -216,14 +236,16 @@ pub fn needed(
     if region.iter().any(|range| range.is_empty()) {
         return BTreeMap::new();
     }
-    let any_free = needs.sources.iter().any(|need| need.dims.iter().any(|dim| dim.motion == Motion::Free));
-    let exact = if any_free { footprint(stages.tensor(id), region).ok() } else { None };
+    let mut exact = None;
     let mut boxes = BTreeMap::new();
     for need in &needs.sources {
-        let free = need.dims.iter().any(|dim| dim.motion == Motion::Free);
-        let found = match &exact {
-            Some(exact) if free => exact.get(&need.source).cloned(),
-            _ => Some(closed_form(stages, id, need, region)),
+        let closed = closed_form(stages, id, need, region);
+        let asks = need.is_free() || need.may_be_less(&closed, region);
+        let exact = asks.then(|| exact.get_or_insert_with(|| footprint(stages.tensor(id), region).ok()));
+        let found = match exact {
+            Some(Some(exact)) if need.is_free() => exact.get(&need.source).cloned(),
+            Some(Some(exact)) => exact.get(&need.source).map(|exact| intersection(exact, &closed)),
+            Some(None) | None => Some(closed),
         };
         if let Some(found) = found.filter(|found| found.iter().all(|range| !range.is_empty())) {
             boxes.insert(need.source, found);

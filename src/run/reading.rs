@@ -19,6 +19,7 @@ use super::summary;
 use super::tiled::{Asked, Common, Scene, failed};
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
+use crate::index::Interval;
 use crate::plan::bands::{Ring, Slot};
 use crate::plan::grid::volume;
 use crate::plan::peak::{Peak, peak};
@@ -51,7 +52,7 @@ impl Reading {
     /// The first of several slabs.
     fn first_slab(&self) -> Option<Division> {
         match &self.pieces {
-            Pieces::Slabs(cutting) => self.asked.divide(&cutting.first(), &self.job.limits).ok(),
+            Pieces::Slabs(cutting, _) => self.asked.divide(&cutting.first(), &self.job.limits).ok(),
             Pieces::One | Pieces::Steps(_) => None,
         }
     }
@@ -101,7 +102,7 @@ impl Planned for Reading {
             }
             None => match &self.pieces {
                 Pieces::One => self.in_one(sink, &scene, parts, &progress),
-                Pieces::Slabs(cutting) => self.in_slabs(cutting, sink, &scene, &progress),
+                Pieces::Slabs(cutting, room) => self.in_slabs(cutting, *room, sink, &scene, &progress),
                 Pieces::Steps(slot) => {
                     self.in_steps(slot, sink, &scene, &Meter::new(&self.division, parts, &progress))
                 }
@@ -120,10 +121,17 @@ impl Planned for Reading {
 enum Pieces {
     /// All at once.
     One,
-    /// Slabs of rows that are planned and made one after the other.
-    Slabs(Cutting),
+    /// Slabs of rows that are planned and made one after the other, each in that much room.
+    Slabs(Cutting, Room),
     /// Step by step of a recurrence, whose last steps lie in this.
     Steps(Slot),
+}
+
+/// What a slab may hold at once, with its result and the data that it loads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Room {
+    tiles: u64,
+    bytes: u64,
 }
 
 /// Bytes of one step.
@@ -142,15 +150,15 @@ impl Reading {
         };
         let division = asked.divide(&asked.region, &job.limits)?;
         let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
-        let pieces = match steps(&division, element) {
+        let mut pieces = match steps(&division, element) {
             _ if whole => Pieces::One,
             Some(slot) => Pieces::Steps(slot),
-            None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB)),
+            None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB), Room::default()),
         };
         let (threads, world) = (job.limits.threads, &job.world);
         let before = common.before(job.view.base, world, &job.limits)?;
         let resident = summary::inputs(&division, world, threads);
-        let mut plan = match &pieces {
+        let mut plan = match &mut pieces {
             Pieces::One => {
                 let inputs = resident.saturating_add(loaded_bytes(world, &division));
                 let held = peak(&division, threads).map_err(failed)?;
@@ -162,7 +170,7 @@ impl Reading {
                 let output = step_bytes(slot, element).saturating_mul(2);
                 summary::plan(&division, &division, division.tiles(), held, (output, inputs))
             }
-            Pieces::Slabs(cutting) => {
+            Pieces::Slabs(cutting, room) => {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
                 let (mut held, mut loaded) = (Peak::default(), 0);
@@ -173,6 +181,8 @@ impl Reading {
                 }
                 let tiles = cutting.total(first.tiles(), last.tiles());
                 let inputs = resident.saturating_add(loaded);
+                let bytes = held.bytes().saturating_add(cutting.largest()).saturating_add(loaded);
+                *room = Room { tiles: held.tiles, bytes };
                 summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
             }
         };
@@ -183,8 +193,8 @@ impl Reading {
     /// Parts of progress that the result counts as: the work for it, or the elements that slabs hand on.
     fn parts(&self, memory: Option<&[u8]>) -> u64 {
         match &self.pieces {
-            Pieces::Slabs(cutting) if memory.is_none() => self.bytes / cutting.element,
-            Pieces::One | Pieces::Steps(_) | Pieces::Slabs(_) => work_of(&self.division),
+            Pieces::Slabs(cutting, _) if memory.is_none() => self.bytes / cutting.element,
+            Pieces::One | Pieces::Steps(_) | Pieces::Slabs(..) => work_of(&self.division),
         }
     }
 
@@ -197,7 +207,7 @@ impl Reading {
     fn in_memory(&self) -> Result<(u64, u64)> {
         match self.pieces {
             Pieces::One => return Ok(self.planned()),
-            Pieces::Slabs(_) | Pieces::Steps(_) => {}
+            Pieces::Slabs(..) | Pieces::Steps(_) => {}
         }
         let held = peak(&self.division, self.job.limits.threads).map_err(failed)?;
         let resident = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
@@ -216,25 +226,52 @@ impl Reading {
         sink.write(data)
     }
 
-    /// Hands the result on slab by slab.
+    /// Hands the result on slab by slab. Those between the ones that were planned may need more, where conditions say
+    /// so: they are cut until they need no more than was said.
     fn in_slabs(
         &self,
         cutting: &Cutting,
+        room: Room,
         sink: &mut dyn Sink,
         scene: &Scene<'_>,
         told: &Told<'_>,
     ) -> Result<()> {
         let mut buffer = Buffer::default();
-        for region in cutting.slabs() {
-            let bytes = volume(&region) as u64 * cutting.element;
-            buffer.resize(bytes.into())?;
-            let division = self.asked.divide(&region, &self.job.limits)?;
-            let _held = scene.ledger.holding(bytes);
-            let data = &mut buffer.bytes_mut()[..bytes as usize];
-            scene.compute(&division, data, bytes / cutting.element, told)?;
-            sink.write(data)?;
+        for slab in cutting.slabs() {
+            let mut left = vec![slab];
+            while let Some(region) = left.pop() {
+                let bytes = volume(&region) as u64 * cutting.element;
+                let division = self.asked.divide(&region, &self.job.limits)?;
+                let needs = self.room_for(&division, bytes)?;
+                if needs.tiles > room.tiles || needs.bytes > room.bytes {
+                    let [first, second] =
+                        halves(&region).ok_or_else(|| self.no_room(&region, needs, room))?;
+                    left.extend([second, first]);
+                    continue;
+                }
+                buffer.resize(bytes.into())?;
+                let _held = scene.ledger.holding(bytes);
+                let data = &mut buffer.bytes_mut()[..bytes as usize];
+                scene.compute(&division, data, bytes / cutting.element, told)?;
+                sink.write(data)?;
+            }
         }
         Ok(())
+    }
+
+    /// What a slab with a result of so many bytes holds.
+    fn room_for(&self, slab: &Division, bytes: u64) -> Result<Room> {
+        let held = peak(slab, self.job.limits.threads).map_err(failed)?;
+        let loaded = loaded_bytes(&self.job.world, slab);
+        Ok(Room { tiles: held.tiles, bytes: held.bytes().saturating_add(bytes).saturating_add(loaded) })
+    }
+
+    fn no_room(&self, element: &Region, needs: Room, room: Room) -> Box<Diagnostic> {
+        let (name, at) = (&self.job.view.name, element.iter().map(|range| range.first().to_string()));
+        let place = quoted(&format!("{name}[{}]", at.collect::<Vec<_>>().join(", ")));
+        let message =
+            format!("{place} alone needs {} bytes, more than the {} of the plan", needs.bytes, room.bytes);
+        Box::new(Diagnostic::new(Code::E1005, message).help("read what is before it and after it apart"))
     }
 
     /// Hands the result of a recurrence on step by step, each as soon as it is there.
@@ -279,6 +316,20 @@ impl Reading {
             ..Stats::default()
         }
     }
+}
+
+/// The two halves of a box along its first dimension that has any, in row-major order.
+fn halves(region: &Region) -> Option<[Region; 2]> {
+    let len = |range: &Interval| range.len().unwrap_or(i64::MAX);
+    let dim = region.iter().position(|range| len(range) > 1)?;
+    let (first, last) = (region[dim].first(), region[dim].last());
+    let middle = first + len(&region[dim]) / 2;
+    let half = |range: Interval| {
+        let mut half = region.clone();
+        half[dim] = range;
+        half
+    };
+    Some([half(Interval::trusted(first, middle - 1)), half(Interval::trusted(middle, last))])
 }
 
 /// Where the last steps of a result lie that is a recurrence with its steps outermost, made in one go.
