@@ -190,7 +190,7 @@ pub(crate) mod arrays {
     use itp::tiles::Tile;
     use std::fs;
     use std::path::{Path, PathBuf};
-    use std::sync::LazyLock;
+    use std::sync::{LazyLock, Mutex, PoisonError};
 
     /// A folder of that name for this thread, which is there.
     fn folder(name: &str) -> PathBuf {
@@ -253,8 +253,10 @@ pub(crate) mod arrays {
 
     /// A tile is as large as it should be and what it says of itself is so, or there is none.
     pub(crate) fn loads_tile(bytes: &[u8]) {
-        static SERIES: LazyLock<(SeriesFolder, PathBuf)> = LazyLock::new(|| series("store"));
-        let (series, path) = &*SERIES;
+        // Tests that run at the same time take turns: what one writes is not for the other to read.
+        static SERIES: LazyLock<Mutex<(SeriesFolder, PathBuf)>> =
+            LazyLock::new(|| Mutex::new(series("store")));
+        let (series, path) = &*SERIES.lock().unwrap_or_else(PoisonError::into_inner);
         fs::create_dir_all(path.join("c/0")).unwrap();
         for ending in ["c/0/0", "c/0/0.part"] {
             let _ = fs::remove_file(path.join("c/0/0"));
