@@ -30,6 +30,7 @@ pub mod modules;
 mod names;
 mod order;
 mod outputs;
+mod powers;
 pub mod print;
 pub mod resolve_weak;
 pub mod scalar;
@@ -277,6 +278,7 @@ pub fn check(
     if diagnostics.has_errors() {
         return None;
     }
+    powers::negated(&modules, sources, diagnostics);
     let mut checker = check::Checker::new(sources, modules, diagnostics);
     checker.set_math_module(math);
     settings::apply(&mut checker, parsed);

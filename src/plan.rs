@@ -27,6 +27,7 @@ pub mod recurrence;
 pub mod reuse;
 mod rows;
 mod samples;
+mod scattered;
 mod seamless;
 mod tables;
 pub mod shape;

@@ -859,6 +859,34 @@ tensor d: i32[y: inf, x: inf] =
     }
 }
 
+/// What is read of windows far apart is computed there, and not between.
+#[test]
+fn windows_between_scattered_reads_are_not_computed() {
+    let script = "
+        tensor s: f32[x: inf] = f32(x)
+        tensor w: f32[x: inf] window [4] stride [3] as [i] take b = s window [4] stride [3] = b[i]
+        tensor p: f32[y: inf, x: inf] window [6, 6] stride [4, 4] as [i, j] = f32(i) + 7 * f32(j)
+        view listed = w.oindex({x: [0, 5, 300000000]})
+        tensor odd: f32[x: inf] = w[x + 100000000 * (x % 2)]
+        tensor grid: f32[y: inf, x: inf] = p[1000 * y, 1000 * x]
+        tensor slant: f32[x: inf] = p[x, x]";
+    let cases = [
+        ("listed[0:3]", "w", 9),
+        ("w[0:100000000:1000000]", "w", 100),
+        ("odd[0:10]", "w", 10),
+        ("grid[0:20, 0:20]", "p", 400),
+        ("slant[0:2000]", "p", 2000 * 64),
+    ];
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for (slice, name, most) in cases {
+        let (data, stats) = read(&compiled(jit(2, &[]), script), slice);
+        let computed = elements(&stats, name);
+        assert!(computed <= most, "{slice}: {computed} of {name}");
+        assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
+        accounts(slice, &stats);
+    }
+}
+
 /// A read that happens in one row costs the others nothing.
 #[test]
 fn reads_under_conditions_that_do_not_hold_compute_nothing() {

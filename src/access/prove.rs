@@ -181,14 +181,16 @@ fn cannot_bound(
         "`{reader}` reads {} at a coordinate along {what} that cannot be bounded",
         quoted(&obligation.what)
     );
-    let (lo, hi) = match (obligation.range.lower(), obligation.range.upper()) {
-        (Some(lo), Some(hi)) => (lo, hi - 1),
-        _ => (-8, 8),
+    let (lo, hi, and) = match (obligation.range.lower(), obligation.range.upper()) {
+        (Some(lo), Some(hi)) => (lo, hi - 1, ""),
+        _ => (-8, 8, ", plus the coordinate that it is a distance from"),
     };
     let (place, part) = (&obligation.place, body.node(node).span);
     let diagnostic = Diagnostic::new(Code::E0501, message);
     if part == place.span {
-        return diagnostic.at(part, anywhere).help(format!("bound it: `clamp({}, {lo}, {hi})`", place.text));
+        return diagnostic
+            .at(part, anywhere)
+            .help(format!("bound it: `clamp({}, {lo}, {hi})`{and}", place.text));
     }
     let help = format!("bound that part, for example: `clamp(…, {lo}, {hi})`");
     diagnostic.at(place.span, "the coordinate").with(part, anywhere).help(help)

@@ -36,7 +36,7 @@ Exit codes: 0 done, 1 the script, its data or the run failed, 2 the command line
 /// Infinite tensor pipelines: a language, a compiler and a tiled runtime for arrays without end
 #[derive(Debug, Parser)]
 #[command(name = "itp", version, after_help = EXAMPLES, max_term_width = 100)]
-#[command(disable_help_subcommand = true, subcommand_required = true, arg_required_else_help = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 pub struct Cli {
     /// Colour what is told on stderr; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, display_order = 900, value_name = "WHEN", default_value = "auto")]
@@ -383,7 +383,10 @@ pub struct NewArgs {
 /// Reads the arguments, the name of the program first; the error is also how `--help` and `--version` end.
 pub fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = Cli::command().color(colour_of(&arguments));
-    let matches = command.try_get_matches_from_mut(arguments)?;
+    let matches = match command.try_get_matches_from_mut(&arguments) {
+        Ok(matches) => matches,
+        Err(error) => return Err(meant(&error, &arguments, &mut command).unwrap_or(error)),
+    };
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
     match misuse(&cli.command) {
         None => Ok(cli),
@@ -392,6 +395,20 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
             Err(command.error(ErrorKind::ValueValidation, problem))
         }
     }
+}
+
+/// What to write instead of a command that is none, where clap cannot know: `itp hills.itp`, `itp version`.
+fn meant(error: &clap::Error, arguments: &[OsString], command: &mut clap::Command) -> Option<clap::Error> {
+    let first =
+        arguments.iter().skip(1).filter_map(|word| word.to_str()).find(|word| !word.starts_with('-'))?;
+    let write = match first {
+        _ if error.kind() != ErrorKind::InvalidSubcommand => return None,
+        "version" => "itp --version".to_owned(),
+        "view" | "show" | "open" => "itp serve FILE".to_owned(),
+        script if script.ends_with(".itp") => format!("itp run {script}"),
+        _ => return None,
+    };
+    Some(command.error(ErrorKind::InvalidSubcommand, format!("'{first}' is no command: write `{write}`")))
 }
 
 /// The completions of a shell as text.
@@ -469,7 +486,10 @@ fn misuse(command: &Command) -> Option<(&'static str, String)> {
 fn unpaired(args: &RunArgs) -> Option<String> {
     let (reads, outs) = (args.read.len(), args.out.len());
     let paired = outs == 0 || outs == reads;
-    (!paired).then(|| format!("there must be one --out for each --read, but there are {outs} for {reads}"))
+    (!paired).then(|| match reads {
+        0 => "--out is for a --read: the outputs of a script have their own files".to_owned(),
+        _ => format!("there must be one --out for each --read, but there are {outs} for {reads}"),
+    })
 }
 
 fn unwritable(outs: &[PathBuf]) -> Option<String> {
@@ -542,7 +562,7 @@ mod tests {
         check("itp run a.itp", None);
         check("itp run a.itp --read a[0] --read a[1]", None);
         check("itp run a.itp --read a[0] --out x.npy", None);
-        check("itp run a.itp --out x.npy", Some("1 for 0"));
+        check("itp run a.itp --out x.npy", Some("--out is for a --read"));
         check("itp run a.itp --read a[0] --read a[1] --out x.npy", Some("1 for 2"));
         check("itp run a.itp --read a[0] --out x.doc", Some("must end in one of .npy"));
         check("itp run a.itp --read a[0] --out x.npy --read a[1] --out x.npy", Some("is given twice"));

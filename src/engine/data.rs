@@ -10,7 +10,7 @@ use crate::formats::{Entries, fill_bytes, freeze};
 use crate::graph::FileKind;
 use crate::graph::body::TensorId;
 use crate::graph::uses::uses;
-use crate::graph::{Format, Graph, Tensor, TensorKind, WindowBody};
+use crate::graph::{Format, Graph, InputSource, Tensor, TensorKind, WindowBody};
 use crate::io::{self, Array, Coordinates, Expect, IoError};
 use crate::run::data::Data;
 use crate::run::inputs::InputData;
@@ -54,7 +54,17 @@ pub(super) fn unread(tensor: &Tensor, error: IoError) -> Box<Diagnostic> {
     let message = format!("input {}: {}", quoted(&tensor.name), error.message);
     let diagnostic = Diagnostic::new(Code::E1002, message).at(tensor.span, declared(tensor));
     let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
-    Box::new(diagnostic.help(error.help.unwrap_or_else(elsewhere)))
+    let pattern =
+        matches!(&tensor.kind, TensorKind::Input(InputSource::File(path)) if path.contains(['*', '{', '?']));
+    let help = match error.help {
+        Some(help) => help,
+        None if pattern => {
+            "an input is one file, and patterns are not expanded: make one `.npy` or `.zarr` of them"
+                .to_owned()
+        }
+        None => elsewhere(),
+    };
+    Box::new(diagnostic.help(help))
 }
 
 /// Elements with their places, in the format of an input; what is left out must be its fill.

@@ -94,8 +94,9 @@ fn similar_script(path: &Path) -> Option<PathBuf> {
         fs::read_dir(folder).ok()?.take(1000).filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let mut scripts: Vec<String> = entries.filter(|name| name.ends_with(".itp")).collect();
     scripts.sort();
-    let close = closest(path.file_name()?.to_str()?, scripts.iter().map(String::as_str))?;
-    Some(path.with_file_name(close))
+    let stems = scripts.iter().filter_map(|name| name.strip_suffix(".itp"));
+    let close = closest(path.file_stem()?.to_str()?, stems)?;
+    Some(path.with_file_name(format!("{close}.itp")))
 }
 
 /// The folder of a script, where the files are that it uses.

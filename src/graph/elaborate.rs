@@ -237,12 +237,17 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             table @ Value::Table(_) => self.as_number(table, id)?,
         };
         if !self.body.ty(node).is_int() {
+            let text = self.bare_text(id);
+            let help = match &*text {
+                "inf" => "write a whole number: only dimensions go on for ever".to_owned(),
+                _ => format!("write a whole number, or round it: `i64(floor({text}))`"),
+            };
             return Diagnostic::new(
                 Code::E0204,
                 format!("{what} must be an integer, but this is {}", self.a(node)),
             )
             .at(span, "not an integer")
-            .help(format!("write a whole number, or round it: `i64(floor({}))`", self.bare_text(id)))
+            .help(help)
             .err();
         }
         if let Some(value) = self.body.constant_int(node) {
@@ -415,8 +420,20 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             None if in_function && self.frames[0].locals.find(name).is_some() => unknown
                 .help(format!("pass `{name}` as an argument: a function does not see the caller's labels")),
-            None => unknown.help("declare it, or check its spelling"),
+            None => match self.labels() {
+                Some(labels) => unknown.help(format!("declare it, or use {labels}")),
+                None => unknown.help("declare it, or check its spelling"),
+            },
         }
+    }
+
+    /// ``a label of `b`: `row`, `col` ``, while its body is being made; labels of functions are their own.
+    fn labels(&self) -> Option<String> {
+        let tensor = &self.checker.tensors[self.owner.tensor?.index()];
+        let labels = tensor.domain.dims().iter().map(|dim| &dim.label).filter(|label| !label.is_empty());
+        let labels: Vec<String> = labels.map(|label| quoted(label)).collect();
+        let shown = self.calls.is_empty() && !labels.is_empty();
+        shown.then(|| format!("a label of {}: {}", quoted(&tensor.name), labels.join(", ")))
     }
 
     fn frame(&self) -> &Frame {

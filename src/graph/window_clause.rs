@@ -11,7 +11,7 @@ use super::modules::{ModuleId, Symbol};
 use super::view::{View, dimension_name};
 use super::window::Take;
 use crate::diagnostic::{Code, Diagnostic, Result, any_of, closest, counted, quoted};
-use crate::index::Window;
+use crate::index::{Interval, Window};
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Ident, ItemKind, List, WindowPart, WindowSpec};
 use std::sync::Arc;
@@ -225,6 +225,21 @@ pub(super) fn local_names(declared: &Tensor, locals: Option<&[Ident]>) -> Result
     Ok(locals.iter().map(|local| local.name.clone()).collect())
 }
 
+/// What to do about a window that covers `range`, of a dimension that has less; the stride is the size where none is written.
+fn fitting(has: Interval, range: Interval, stride: i64, along: &str) -> String {
+    let other = "or choose another size, stride or offset, or leave the dimension unbounded";
+    match has.upper() {
+        Some(end) if range.last() >= end => {
+            let end = range.last().saturating_add(1);
+            format!(
+                "let {along} end at {} or {end}, where the windows do, {other}",
+                end.saturating_sub(stride)
+            )
+        }
+        Some(_) | None => format!("let {along} begin where a window does, {other}"),
+    }
+}
+
 /// Along a bounded dimension only windows inside are computed, so they must reach every element that windows
 /// sticking out would cover.
 pub(super) fn covered(declared: &Tensor, windows: &[Window], span: Span) -> Result<()> {
@@ -252,7 +267,7 @@ pub(super) fn covered(declared: &Tensor, windows: &[Window], span: Span) -> Resu
                     declared.span,
                     format!("`{}` is `{}{}`", declared.name, declared.element, declared.domain),
                 )
-                .help("make size, stride and offset fit the bounds, or leave the dimension unbounded")
+                .help(fitting(dim.interval, range, window.stride(), &along))
                 .err();
         }
     }

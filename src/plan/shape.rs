@@ -12,6 +12,7 @@ use super::grid::{Grid, volume};
 use super::group::{Group, Needed, Request};
 use super::needs::{Need, closed_form};
 use super::recurrence::recurrence;
+use super::scattered::cut_scattered;
 use super::stages::Stages;
 use crate::access::footprint::Region;
 use crate::access::order::{LoopOrder, loop_order};
@@ -56,6 +57,7 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
     let order = loop_order(&stages.accesses[target.index()], rank.max(1));
     let mut shape = default_shape(region, &apart, &order, request.threads);
     keep_near(stages, target, region, &order, &mut shape);
+    cut_scattered(stages, target, region, &mut shape);
     let bounded = |dim: usize| tensor.domain.dims()[dim].interval.is_bounded();
     if let Some(chunk) = &tensor.chunk {
         let endless = (0..rank).filter(|dim| !bounded(*dim));

@@ -624,6 +624,11 @@ impl Ast {
         ExprId(self.exprs.len() as u32 - 1)
     }
 
+    /// All expressions, inner ones before those that they are part of.
+    pub fn exprs(&self) -> impl Iterator<Item = ExprId> + use<> {
+        (0..self.exprs.len() as u32).map(ExprId)
+    }
+
     /// The expression with that id.
     pub fn expr(&self, id: ExprId) -> &Expr {
         &self.exprs[id.0 as usize].0

@@ -266,7 +266,7 @@ fn instead(c: char) -> Option<&'static str> {
         '：' => "`:`",
         '；' => "`;`",
         '\u{a0}' | '\u{2000}'..='\u{200b}' | '\u{202f}' | '\u{3000}' | '\u{feff}' => "an ordinary space",
-        '?' => "`if c then a else b`",
+        '?' => "`if c then a else b`, or `inf` for a dimension without end",
         _ => return None,
     })
 }

@@ -47,7 +47,18 @@ fn the_version_is_a_result() {
 
 #[test]
 fn commands_that_do_not_exist_are_refused() {
-    Folder::new().itp(&["learn"]).ends(2).tells("unrecognized subcommand");
+    let folder = Folder::new();
+    folder.itp(&["learn"]).ends(2).tells("unrecognized subcommand");
+    folder.itp(&["hills.itp"]).ends(2).tells("write `itp run hills.itp`");
+    folder.itp(&["version"]).ends(2).tells("write `itp --version`");
+    folder.itp(&["view"]).ends(2).tells("write `itp serve FILE`");
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let folder = Folder::new();
+    assert_eq!(folder.itp(&["help"]).ends(0).stdout, folder.itp(&["--help"]).stdout);
+    folder.itp(&["help", "run"]).ends(0).prints("Usage: itp run");
 }
 
 #[test]

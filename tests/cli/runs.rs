@@ -222,7 +222,7 @@ fn wrong_command_lines_end_with_2() {
         ran.ends(2).tells(part);
         assert_eq!(ran.stdout, "");
     };
-    check(&["--out", "x.npy"], "one --out for each --read, but there are 1 for 0");
+    check(&["--out", "x.npy"], "--out is for a --read");
     check(&["--read", SLICE, "--read", SLICE, "--out", "x.npy"], "but there are 1 for 2");
     check(&["--read", SLICE, "--out", "x.jpg"], "must end in one of .npy");
     check(&["--set", "gain"], "write it as name=value");

@@ -299,12 +299,15 @@ enum Called {
     Array,
 }
 
-/// `step(x, lo, hi = …)`: how a function is called, for suggestions.
+/// `step(x, lo)` or `step(x, lo, hi)`: how a function is called, for suggestions.
 fn usage(function: &FnItem) -> String {
-    let param = |param: &FnParam| match param.default {
-        Some(_) => format!("{} = …", param.name.name),
-        None => param.name.name.to_string(),
+    let call = |params: &[FnParam]| {
+        let names: Vec<&str> = params.iter().map(|param| &*param.name.name).collect();
+        format!("{}({})", function.name.name, names.join(", "))
     };
-    let params: Vec<_> = function.params.iter().map(param).collect();
-    format!("{}({})", function.name.name, params.join(", "))
+    let fewest = function.params.iter().take_while(|param| param.default.is_none()).count();
+    match fewest < function.params.len() {
+        true => format!("{}` or `{}", call(&function.params[..fewest]), call(&function.params)),
+        false => call(&function.params),
+    }
 }

@@ -26,6 +26,8 @@ pub(super) fn value(name: &str) -> Option<&'static str> {
         "False" | "FALSE" => "false",
         "nan" | "NaN" | "NAN" => "inf - inf",
         "Inf" | "INF" | "infinity" | "Infinity" => "inf",
+        "pi" | "PI" => "3.141592653589793",
+        "tau" | "TAU" => "6.283185307179586",
         _ => return None,
     })
 }

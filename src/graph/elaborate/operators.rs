@@ -264,7 +264,14 @@ impl Elaborator<'_, '_> {
         let diagnostic = Diagnostic::new(code, message)
             .at(self.span(a.expr), super::a_type(x))
             .at(self.span(b.expr), super::a_type(y));
-        diagnostic.help(self.conversion(a, b))
+        let (one_side, is_float) = self.conversion(a, b);
+        let sums = matches!(what, "`+`" | "`-`" | "`*`" | "`/`" | "`**`");
+        match self.own_element() {
+            Some(own) if sums && is_float && own.is_int() => {
+                diagnostic.help(format!("{one_side}, and the result: `{own}(…)`"))
+            }
+            Some(_) | None => diagnostic.help(one_side),
+        }
     }
 
     /// The element type of the tensor that is being defined.
@@ -273,8 +280,8 @@ impl Elaborator<'_, '_> {
     }
 
     /// Which of the two to convert: an integer to the other's float type, else towards the tensor that is being
-    /// defined, else the narrower one.
-    fn conversion(&self, a: Operand, b: Operand) -> String {
+    /// defined, else the narrower one; and whether that makes it a float.
+    fn conversion(&self, a: Operand, b: Operand) -> (String, bool) {
         let rank = |operand: Operand| match self.body.ty(operand.node) {
             Ty::Strong(element) => (element.is_float(), element.bits()),
             Ty::WeakInt => (false, 0),
@@ -289,7 +296,7 @@ impl Elaborator<'_, '_> {
             _ => (b, a),
         };
         let to = self.body.ty(high.node).strong().unwrap_or(Element::F32);
-        format!("convert one side: `{to}({})`", self.bare_text(low.expr))
+        (format!("convert one side: `{to}({})`", self.bare_text(low.expr)), to.is_float())
     }
 
     pub(super) fn not_a_number<T>(&self, what: &str, expr: ExprId) -> Result<T> {

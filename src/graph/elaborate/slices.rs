@@ -33,7 +33,7 @@ impl Elaborator<'_, '_> {
         let mut dropped = Vec::new();
         for (dim, index) in self.spread(view, indices, span)? {
             let Some(entry) = self.entry(view, dim, index)? else { continue };
-            check_entry(view, dim, &entry, index.span)?;
+            check_entry(view, dim, (&entry, index.span), is_shifted(view, indices, &entry))?;
             match entry {
                 Entry::At(at) => dropped.push((position(dim), at)),
                 Entry::Slice(slice) => slices[dim] = slice,
@@ -166,8 +166,20 @@ fn labelled(view: &View, label: &Ident) -> Result<usize> {
     })
 }
 
+const WHOLE_FIRST: &str = "write `:` for every dimension that is taken whole: entries begin at the first one";
+
+/// Whether a slice reaches beyond both ends of its dimension while others have none: it is probably meant for those.
+fn is_shifted(view: &View, indices: &[Index], entry: &Entry) -> bool {
+    let plain = |index: &Index| index.label.is_none() && !matches!(index.kind, IndexKind::Ellipsis);
+    let wide = match entry {
+        Entry::Slice(Slice { start: Some(start), stop: Some(stop), .. }) => *start < 0 && *stop > 0,
+        Entry::Slice(_) | Entry::At(_) => false,
+    };
+    indices.len() < view.rank() && indices.iter().all(plain) && wide
+}
+
 /// Tries one entry alone, so that the message can point at it.
-fn check_entry(view: &View, dim: usize, entry: &Entry, span: Span) -> Result<()> {
+fn check_entry(view: &View, dim: usize, (entry, span): (&Entry, Span), shifted: bool) -> Result<()> {
     let tried = view.mapped(|map| match entry {
         Entry::At(at) => map.index(&[position(dim)], &[*at]),
         Entry::Slice(slice) => map.slice(&[position(dim)], std::slice::from_ref(slice)),
@@ -181,7 +193,7 @@ fn check_entry(view: &View, dim: usize, entry: &Entry, span: Span) -> Result<()>
     let message = format!("cannot slice {} along {}: {message}", quoted(&view.name), dimension_name(dim));
     Diagnostic::new(Code::E0602, message)
         .at(span, format!("{} is {}", quoted(&view.name), view.describe()))
-        .help(help)
+        .help(if shifted { WHOLE_FIRST.to_owned() } else { help })
         .err()
 }
 
@@ -224,6 +236,16 @@ fn slice_advice(dim: &Dim, slice: &Slice, error: &IndexError) -> (String, String
                 format!(
                     "write where it starts and ends: `0:512:{step}`, or stride the whole dimension: `.stride([{step}])`"
                 ),
+            )
+        }
+        (start, Some(stop))
+            if stop < 0 && start.is_none_or(|start| start >= 0) && dim.interval.lower() == Some(0) =>
+        {
+            let end = dim.interval.upper().map_or(0, |hi| hi.saturating_add(stop).max(0));
+            let help = "negative numbers are coordinates, not counts from the end";
+            (
+                format!("it ends at {stop}, but begins at {}", start.unwrap_or(0)),
+                format!("write `{}:{end}`: {help}", show(start)),
             )
         }
         (Some(start), stop) if start < 0 && dim.interval.lower() == Some(0) => {

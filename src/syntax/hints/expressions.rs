@@ -99,14 +99,25 @@ pub(super) fn missing_else(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     })
 }
 
-/// `if x = 0 then`
+/// `if x = 0 then`, `fbm(y, x, seed = 1)`
 pub(super) fn single_equals(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     let slip = failure.kind(failure.at)? == Kind::Equals && failure.expects("==");
     slip.then(|| {
-        Diagnostic::new(Code::E0113, "`=` is not an operator")
-            .at(failure.span(failure.at), "in an expression")
-            .help("write `==` to compare")
+        let diagnostic = Diagnostic::new(Code::E0113, "`=` is not an operator")
+            .at(failure.span(failure.at), "in an expression");
+        match names_argument(failure) {
+            Some(true) => diagnostic.help("leave the name out: arguments are told apart by their order"),
+            Some(false) | None => diagnostic.help("write `==` to compare"),
+        }
     })
+}
+
+/// Whether what is before the failure is the name of an argument: `seed` in `fbm(y, x, seed = 1)`.
+fn names_argument(failure: &Failure<'_, '_>) -> Option<bool> {
+    let open = *open_before(failure, failure.at).last()?;
+    let called = failure.kind(open)? == Kind::LParen && failure.kind(open.checked_sub(1)?)? == Kind::Ident;
+    let first = matches!(failure.before(2)?, Kind::LParen | Kind::Comma);
+    Some(called && first && failure.before(1)? == Kind::Ident)
 }
 
 /// `a[x](0)`, `3(x)`

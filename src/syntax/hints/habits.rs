@@ -6,7 +6,7 @@
 //! ```
 
 use super::brackets::open_before;
-use crate::diagnostic::{Code, Diagnostic};
+use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::syntax::explain::{Failure, unexpected};
 use crate::syntax::token::Kind;
 
@@ -108,7 +108,11 @@ pub(super) fn method_without_call(failure: &Failure<'_, '_>) -> Option<Diagnosti
     if failure.before(2)? != Kind::Dot || failure.kind(method)? != Kind::Ident || !failure.expects("(") {
         return None;
     }
+    let from = failure.index_before(3).map_or("", |at| failure.text(at));
     let help = match (failure.text(method), failure.kind(failure.at)) {
+        (name, _) if matches!(from, "np" | "numpy" | "math" | "torch" | "jnp") => {
+            format!("write it without `{from}.`: {}", quoted(name))
+        }
         ("T", _) => "write the new order of the dimensions: `.permute([x, y])`".to_owned(),
         (name, Some(Kind::LBracket)) => format!("call it: `.{name}()[…]`"),
         (name, _) => format!("call it: `.{name}(…)`"),
@@ -116,7 +120,7 @@ pub(super) fn method_without_call(failure: &Failure<'_, '_>) -> Option<Diagnosti
     Some(unexpected(failure).help(help))
 }
 
-/// `range 0, 1`, `use noise, filter`, `tensor a[y: 3]`, `output a.png`
+/// `range 0, 1`, `use noise, filter`, `tensor a[y: 3]`, `output a.png`, `from ["a.png"]`, `colormap "magma"`
 pub(super) fn lists_without_brackets(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     let first = failure.kind(failure.all().start)?;
     let text = |back| failure.index_before(back).map_or("", |at| failure.text(at));
@@ -129,6 +133,16 @@ pub(super) fn lists_without_brackets(failure: &Failure<'_, '_>) -> Option<Diagno
         }
         Kind::LBracket if matches!(failure.before(2)?, Kind::Tensor | Kind::Input | Kind::Var) => {
             format!("add the element type: `{}: f32[…]`", text(1))
+        }
+        Kind::LBracket if text(1) == "from" => {
+            "write one file: several become one `.npy` or `.zarr` array, which has a dimension for them"
+                .to_owned()
+        }
+        Kind::Str if text(1) == "colormap" => {
+            format!("write it without quotes: `colormap {}`", failure.text(failure.at).trim_matches('"'))
+        }
+        Kind::Equals if first == Kind::Fn && failure.before(2)? == Kind::Fn => {
+            format!("write what it takes in brackets: `fn {}(x) = …`", text(1))
         }
         Kind::Ident if failure.before(1)? == Kind::Output => {
             "put the path in quotes: `output \"a.png\" = …`".to_owned()

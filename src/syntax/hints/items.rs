@@ -168,9 +168,10 @@ pub(super) fn unlabelled_dimension(failure: &Failure<'_, '_>) -> Option<Diagnost
     (in_type && (number || name) && starts && follows && !failure.at_end()).then(|| {
         let sign = if failure.kind(extent) == Some(Kind::Minus) { "-" } else { "" };
         let written = format!("{sign}{}", failure.text(extent + sign.len()));
-        let diagnostic = Diagnostic::new(Code::E0115, "the dimension has no label")
-            .at(failure.span(extent), "expected `label: extent`");
         let is_name = failure.kind(extent) == Some(Kind::Ident);
+        let lacks = if is_name && !is_declared(failure, &written) { "extent" } else { "label" };
+        let diagnostic = Diagnostic::new(Code::E0115, format!("the dimension has no {lacks}"))
+            .at(failure.span(extent), "expected `label: extent`");
         if is_name && failure.kind(extent + 1) == Some(Kind::Equals) {
             return diagnostic.help(format!("write `:`: `{written}: {}`", failure.text(extent + 2)));
         }

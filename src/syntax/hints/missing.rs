@@ -97,12 +97,22 @@ pub(super) fn missing_sign(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
             format!("write `,` between them: {}", quoted(&format!("{last}, {next}")))
         }
         _ if in_brackets && failure.expects(",") => format!("write `,` before {}", quoted(next)),
+        _ if failure.expects(";") && in_let(failure) => "write `;` after each `let` of a block".to_owned(),
         _ if simple && failure.expects("*") && !failure.starts_line(failure.at) => {
             format!("write an operator between them: {}", quoted(&format!("{last} * {next}")))
         }
         _ => return None,
     };
     Some(unexpected(failure).help(help))
+}
+
+/// Whether the failure is in the value of a `let` of a block: `{ let a = 3 a * x }`
+fn in_let(failure: &Failure<'_, '_>) -> bool {
+    let Some(open) = open_before(failure, failure.at).last().copied() else { return false };
+    let last = (open..failure.at)
+        .rev()
+        .find(|at| matches!(failure.kind(*at), Some(Kind::Let | Kind::Semicolon | Kind::LBrace)));
+    failure.kind(open) == Some(Kind::LBrace) && last.and_then(|at| failure.kind(at)) == Some(Kind::Let)
 }
 
 /// Whether what follows is the body of an item.
