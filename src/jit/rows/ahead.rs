@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const LEAST_WORK: usize = 2;
 /// Places along the row at which elements are read, at the least, to be loaded once and shifted. A load of a whole
 /// register takes twice as long where it crosses from one line of the cache into the next, as most of them do; shifts
-/// take registers. From five places on it was faster (w2, w8 and w12 of benches/peers), from two and three on slower (w1).
+/// take registers. From five places on it was faster (w12 of benches/peers), from two and three on slower (w1).
 const LEAST_PLACES: usize = 5;
 /// Values that are computed ahead, at the most.
 const MOST: usize = 24;
