@@ -4,7 +4,8 @@
 //! - [`mod@group`] decides what is computed together, [`grid`] and [`shape`] in which tiles;
 //! - [`thin`] computes sources only where they are read, [`fuse`] in their readers, [`apart`] far apart ones on their own;
 //! - [`recurrence`] says which boxes of earlier steps a step needs, [`blocking`] how many of them go over their
-//!   elements at once, [`passes`] how.
+//!   elements at once, [`passes`] how;
+//! - [`moved`] makes of the plan for one place that for another.
 
 pub mod apart;
 pub mod bands;
@@ -16,6 +17,7 @@ pub mod group;
 mod held;
 pub mod inline;
 mod lives;
+pub mod moved;
 pub mod needs;
 pub mod order;
 mod overlaps;

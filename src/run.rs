@@ -15,6 +15,8 @@ mod across;
 mod board;
 pub mod data;
 #[cfg(feature = "jit")]
+mod elsewhere;
+#[cfg(feature = "jit")]
 mod gate;
 pub mod inputs;
 pub mod job;

@@ -183,7 +183,7 @@ fn body_of(stages: &Stages, id: TensorId) -> Option<&Body> {
 }
 
 /// For every node, whether it follows coordinates, other than through data.
-fn varies(body: &Body) -> Vec<bool> {
+pub(super) fn varies(body: &Body) -> Vec<bool> {
     let mut varies: Vec<bool> = Vec::with_capacity(body.len());
     for (_, node) in body.nodes() {
         let own = match &node.op {

@@ -40,15 +40,45 @@ pub(super) struct Reading {
     common: Arc<Common>,
     job: Job,
     asked: Asked,
-    division: Division,
+    whole: Whole,
     pieces: Pieces,
-    /// What is written into variables first.
-    before: Before,
-    plan: Plan,
     bytes: u64,
 }
 
+/// All that is planned of a read besides its pieces.
+#[derive(Clone)]
+pub(super) struct Whole {
+    pub(super) division: Arc<Division>,
+    /// What is written into variables first.
+    pub(super) before: Arc<Before>,
+    pub(super) plan: Arc<Plan>,
+}
+
 impl Reading {
+    /// A read whose plan is known; it is made in one piece.
+    pub(super) fn known(common: Arc<Common>, job: Job, asked: Asked, whole: Whole) -> Reading {
+        let bytes = volume(&asked.region) as u64 * job.view.element.bytes();
+        Reading { common, job, asked, whole, pieces: Pieces::One, bytes }
+    }
+
+    pub(super) fn job(&self) -> &Job {
+        &self.job
+    }
+
+    pub(super) fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// What is planned, if the read is made in one piece and neither variables nor windows have to do with it.
+    pub(super) fn plain_whole(&self) -> Option<Whole> {
+        let Whole { before, plan, .. } = &self.whole;
+        let plain = before.is_nothing() && plan.windows.is_empty();
+        match self.pieces {
+            Pieces::One => plain.then(|| self.whole.clone()),
+            Pieces::Slabs(..) | Pieces::Steps(_) => None,
+        }
+    }
+
     /// The first of several slabs.
     fn first_slab(&self) -> Option<Division> {
         match &self.pieces {
@@ -60,37 +90,37 @@ impl Reading {
 
 impl Planned for Reading {
     fn plan(&self) -> &Plan {
-        &self.plan
+        &self.whole.plan
     }
 
     fn text(&self) -> String {
         let (threads, name) = (self.job.limits.threads, &self.job.view.name);
         match self.first_slab() {
             Some(slab) => format!("{name}: in slabs, of which this is the first\n{}", print(&slab, threads)),
-            None => print(&self.division, threads),
+            None => print(&self.whole.division, threads),
         }
     }
 
     fn timeline(&self) -> Option<Timeline> {
         let slab = self.first_slab();
-        Some(timeline(slab.as_ref().unwrap_or(&self.division), self.job.limits.threads))
+        Some(timeline(slab.as_ref().unwrap_or(&self.whole.division), self.job.limits.threads))
     }
 
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
         let limits = &self.job.limits;
         let parts = self.parts(sink.memory().as_deref());
-        let total = parts.saturating_add(self.common.pending(&self.before, &self.job.world)).max(1);
+        let total = parts.saturating_add(self.common.pending(&self.whole.before, &self.job.world)).max(1);
         let done = AtomicU64::new(0);
         let progress = |more: u64| {
             let now = done.fetch_add(more, Ordering::Relaxed) + more;
             (control.progress)(now, total);
         };
-        let ready = self.common.vars(&self.before, &self.job.world, control, limits, &progress)?;
+        let ready = self.common.vars(&self.whole.before, &self.job.world, control, limits, &progress)?;
         let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
         let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
         let (spare, world) = (&self.common.spare, &*self.job.world);
         let scene = Scene { kernels, spare, world, vars: &ready.vars, control, limits, ledger: &ledger };
-        let inputs = summary::inputs(&self.division, world, limits.threads) + ready.vars.bytes();
+        let inputs = summary::inputs(&self.whole.division, world, limits.threads) + ready.vars.bytes();
         ledger.hold(inputs);
         let memory = sink.memory();
         let planned = if memory.is_some() { self.in_memory()? } else { self.planned() };
@@ -98,13 +128,13 @@ impl Planned for Reading {
             _ if self.bytes == 0 => Ok(()),
             Some(memory) => {
                 let _held = ledger.holding(self.bytes);
-                scene.compute(&self.division, memory, parts, &progress)
+                scene.compute(&self.whole.division, memory, parts, &progress)
             }
             None => match &self.pieces {
                 Pieces::One => self.in_one(sink, &scene, parts, &progress),
                 Pieces::Slabs(cutting, room) => self.in_slabs(cutting, *room, sink, &scene, &progress),
                 Pieces::Steps(slot) => {
-                    self.in_steps(slot, sink, &scene, &Meter::new(&self.division, parts, &progress))
+                    self.in_steps(slot, sink, &scene, &Meter::new(&self.whole.division, parts, &progress))
                 }
             },
         };
@@ -187,20 +217,21 @@ impl Reading {
             }
         };
         plan.bytes_peak = before.peak.max(plan.bytes_peak.saturating_add(before.held));
-        Ok(Reading { common, job, asked, division, pieces, before, plan, bytes })
+        let whole = Whole { division: Arc::new(division), before: Arc::new(before), plan: Arc::new(plan) };
+        Ok(Reading { common, job, asked, whole, pieces, bytes })
     }
 
     /// Parts of progress that the result counts as: the work for it, or the elements that slabs hand on.
     fn parts(&self, memory: Option<&[u8]>) -> u64 {
         match &self.pieces {
             Pieces::Slabs(cutting, _) if memory.is_none() => self.bytes / cutting.element,
-            Pieces::One | Pieces::Steps(_) | Pieces::Slabs(..) => work_of(&self.division),
+            Pieces::One | Pieces::Steps(_) | Pieces::Slabs(..) => work_of(&self.whole.division),
         }
     }
 
     /// Tiles and bytes at the peak, as planned.
     fn planned(&self) -> (u64, u64) {
-        (self.plan.live_peak, self.plan.bytes_peak)
+        (self.whole.plan.live_peak, self.whole.plan.bytes_peak)
     }
 
     /// The same where the result goes to memory that is there: a large one is made in one piece, too.
@@ -209,12 +240,12 @@ impl Reading {
             Pieces::One => return Ok(self.planned()),
             Pieces::Slabs(..) | Pieces::Steps(_) => {}
         }
-        let held = peak(&self.division, self.job.limits.threads).map_err(failed)?;
-        let resident = summary::inputs(&self.division, &self.job.world, self.job.limits.threads);
-        let loaded = loaded_bytes(&self.job.world, &self.division);
-        let others = [self.bytes, resident, loaded, self.before.held];
+        let held = peak(&self.whole.division, self.job.limits.threads).map_err(failed)?;
+        let resident = summary::inputs(&self.whole.division, &self.job.world, self.job.limits.threads);
+        let loaded = loaded_bytes(&self.job.world, &self.whole.division);
+        let others = [self.bytes, resident, loaded, self.whole.before.held];
         let bytes = others.into_iter().fold(held.bytes(), u64::saturating_add);
-        Ok((held.tiles, bytes.max(self.before.peak)))
+        Ok((held.tiles, bytes.max(self.whole.before.peak)))
     }
 
     /// Hands the result on in one piece.
@@ -222,7 +253,7 @@ impl Reading {
         let mut buffer = Buffer::new(self.bytes.into())?;
         let _held = scene.ledger.holding(self.bytes);
         let data = &mut buffer.bytes_mut()[..self.bytes as usize];
-        scene.compute(&self.division, data, parts, told)?;
+        scene.compute(&self.whole.division, data, parts, told)?;
         sink.write(data)
     }
 
@@ -288,12 +319,12 @@ impl Reading {
             copy(&out, &Place::dense(plane.memory_mut(), region, out.bytes), region);
             sink.write(&plane.bytes_mut()[..step as usize])
         };
-        scene.compute_into(&self.division, &out, Some(&hand_on), meter)
+        scene.compute_into(&self.whole.division, &out, Some(&hand_on), meter)
     }
 
     fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {
         Stats {
-            windows: self.plan.windows.clone(),
+            windows: self.whole.plan.windows.clone(),
             tiles: Tiles {
                 computed: counts.made,
                 freed: counts.freed,
@@ -312,7 +343,7 @@ impl Reading {
             vector_bits: counts.vector_bits,
             elements: self.bytes / self.job.view.element.bytes(),
             computed: summary::computed(&self.asked.stages, self.asked.target, &counts.elements),
-            formats: summary::formats(&self.division, &self.job.world, &counts.stored),
+            formats: summary::formats(&self.whole.division, &self.job.world, &counts.stored),
             ..Stats::default()
         }
     }

@@ -56,6 +56,13 @@ pub(super) struct Before {
     pub(super) held: u64,
 }
 
+impl Before {
+    /// Whether the read has to do with no variable.
+    pub(super) fn is_nothing(&self) -> bool {
+        self.variables.is_empty() && self.sets.is_empty() && self.peak == 0 && self.held == 0
+    }
+}
+
 /// A `set` that is going to run. It is divided again then: scripts may have thousands, each with stages of its own.
 struct Planned {
     /// Its place among the `set` items.

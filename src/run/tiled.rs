@@ -6,6 +6,7 @@
 //!
 //! [`reading`](super::reading) runs what is planned here.
 
+use super::elsewhere::Plans;
 use super::inputs;
 use super::job::{Backend, Control, Job, Limits, Planned, World, cancelled};
 use super::kept::cut;
@@ -51,6 +52,8 @@ pub(super) struct Common {
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
     /// What views that step ask for, the newest last.
     stepping: Mutex<Vec<Known>>,
+    /// Plans that hold elsewhere, too.
+    pub(super) plans: Plans,
     /// What `set` items and the host wrote.
     pub(super) written: Written,
     /// Memory of workers, kept from run to run.
@@ -77,6 +80,7 @@ impl Tiled {
             kernels,
             apart: Mutex::default(),
             stepping: Mutex::default(),
+            plans: Plans::default(),
             written: Written::default(),
             spare: Spare::default(),
         };
@@ -90,8 +94,13 @@ impl Backend for Tiled {
     }
 
     fn plan(&self, job: Job) -> Result<Box<dyn Planned>> {
+        if let Some((asked, whole)) = self.shared.plans.get(&job) {
+            return Ok(Box::new(Reading::known(self.shared.clone(), job, asked, whole)));
+        }
         let asked = self.shared.best(&job.view, &job.limits)?;
-        Ok(Box::new(Reading::new(self.shared.clone(), job, asked)?))
+        let reading = Reading::new(self.shared.clone(), job, asked)?;
+        self.shared.plans.keep(&reading);
+        Ok(Box::new(reading))
     }
 }
 

@@ -80,3 +80,13 @@ fn neighbours_of_neighbours() {
                 v34: f32 = add v33 v30\n      v35: i64 = add v11 v4\n      store b2 v35 v34\n";
     check(body, 3);
 }
+
+#[test]
+fn elements_that_are_read_at_many_places() {
+    // a[x] + a[x + 1] + a[x + 2] + a[x + 5], and a[x + 3]: from five places on they are loaded once
+    let four = "      v31: f32 = add v15 v19\n      v32: f32 = add v31 v23\n      v33: f32 = add v32 v27\n      \
+                v34: i64 = add v11 v4\n";
+    check(&format!("{four}      store b2 v34 v33\n"), 0);
+    let five = "      v35: i64 = add v12 v6\n      v36: f32 = load b0 v35\n      v37: f32 = add v33 v36\n";
+    check(&format!("{four}{five}      store b2 v34 v37\n"), 4);
+}

@@ -8,6 +8,8 @@
 //!                  c at x, c at x + 1 = lanes 1.. and 2.. of old and new; then old = new
 //! ```
 //!
+//! Elements that are read at many places along the row are loaded once and shifted in the same way.
+//!
 //! A pass that works ahead reads beyond its own lanes, so the last ones of a row are done without: [`Ahead::reach`] says
 //! from how far before the end on. The bits are the same: every element is computed by the same operations.
 
@@ -20,6 +22,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Operations that a value takes at the least to be worth two registers and a shift for every place it is read at.
 const LEAST_WORK: usize = 2;
+/// Places along the row at which elements are read, at the least, to be loaded once and shifted. A load of a whole
+/// register takes twice as long where it crosses from one line of the cache into the next, as most of them do; shifts
+/// take registers. From five places on it was faster (w12 of benches/peers), from two and three on slower (w1).
+const LEAST_PLACES: usize = 5;
 /// Values that are computed ahead, at the most.
 const MOST: usize = 24;
 
@@ -83,7 +89,11 @@ impl Plan {
             let (Some(first), Some(last)) = (places.first().copied(), places.last().copied()) else {
                 continue;
             };
-            let shifted = first < last && last - first < lanes && kinds.work[kind] >= LEAST_WORK;
+            let worth = match kinds.makes[kind] {
+                Make::Load(..) => places.len() >= LEAST_PLACES,
+                Make::Op(..) => kinds.work[kind] >= LEAST_WORK,
+            };
+            let shifted = first < last && last - first < lanes && worth;
             if shifted {
                 plan.ahead.insert(kind, first);
                 plan.needs(kinds, kind, first + lanes);
