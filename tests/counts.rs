@@ -859,6 +859,20 @@ tensor d: i32[y: inf, x: inf] =
     }
 }
 
+#[test]
+fn nothing_needs_nothing() {
+    let script = "
+        tensor b: i32[x: 3..9] = x
+        view before = b[4:4].add_dim(n).flatten()
+        view after = b.add_dim(n)[:, 4:4].reshape([0])";
+    for kind in [Kind::Jit, Kind::Interp] {
+        let engine = compiled(Engine::builder().kind(kind), script);
+        for slice in ["before[:]", "after[:]", "b[4:4]"] {
+            assert_eq!(engine.read_array(slice).unwrap().shape, [0], "{slice}");
+        }
+    }
+}
+
 /// What is read of windows far apart is computed there, and not between.
 #[test]
 fn windows_between_scattered_reads_are_not_computed() {

@@ -124,7 +124,7 @@ pub fn needed_boxes(stages: &Stages, request: &Request) -> Result<Needed, PlanEr
     let mut boxes = Needed::from([(request.target, request.region.clone())]);
     for id in order(stages, request.target).into_iter().rev() {
         request.stop.check()?;
-        let Some(region) = boxes.get(&id).cloned() else { continue };
+        let Some(region) = boxes.get(&id).cloned().filter(|region| volume(region) > 0) else { continue };
         let tensor = stages.tensor(id);
         let work = work_box(stages, id, &region);
         if work.iter().any(|range| !range.is_bounded()) {
