@@ -11,17 +11,23 @@
 
 /// Bytes of a large page.
 #[cfg(target_os = "linux")]
-const PAGE: usize = 2 << 20;
+const LARGE: usize = 2 << 20;
+/// Bytes of a page, at the least; larger ones are multiples.
+#[cfg(target_os = "linux")]
+const SMALL: usize = 4096;
 
 /// Asks for large pages where there is room for several. The system may refuse, and nothing depends on it.
+///
+/// The small pages at both ends are asked for, too: vectors that lie side by side, such as the slots of a stream, then
+/// share the large page across their border.
 #[cfg(target_os = "linux")]
 pub fn prefer_large<T>(memory: &Vec<T>) {
-    let start = memory.as_ptr().cast::<u8>();
-    let head = start.align_offset(PAGE);
-    let whole = (memory.capacity() * size_of::<T>()).saturating_sub(head) / PAGE * PAGE;
-    if whole >= 2 * PAGE {
-        let first = start.wrapping_add(head).cast_mut().cast();
-        // SAFETY: the pages lie inside what the vector has allocated, and what they hold stays as it is.
+    let (start, bytes) = (memory.as_ptr().addr(), memory.capacity() * size_of::<T>());
+    if bytes >= 2 * LARGE {
+        let before = start % SMALL;
+        let whole = (before + bytes).next_multiple_of(SMALL);
+        let first = memory.as_ptr().cast::<u8>().wrapping_sub(before).cast_mut().cast();
+        // SAFETY: this is advice. Whatever lies in these pages, of this vector or beside it, stays as it is.
         unsafe { libc::madvise(first, whole, libc::MADV_HUGEPAGE) };
     }
 }

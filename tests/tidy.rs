@@ -25,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("loops", &["seeded", "index", "graph", "access"]),
     ("interp", &["index", "graph"]),
     ("jit", &["seeded", "graph", "loops"]),
-    ("stream", &[]),
+    ("stream", &["pages"]),
     ("io", &["faults", "pages", "index", "graph", "stream"]),
     ("formats", &["index", "graph", "io"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),

@@ -1,6 +1,6 @@
 //! Where a stream comes from: standard input, a file, or one connection to 127.0.0.1 -> blocks of bytes.
 //!
-//! A blocking read of standard input cannot be ended by Ctrl-C, so a thread does it, two blocks ahead at the most. A pipe is made
+//! A blocking read of a pipe cannot be ended by Ctrl-C, so a thread does it, two blocks ahead at the most. A pipe is made
 //! as large as a block: it holds 64 kB by itself, and programs at its ends would have to take turns 16 times as often.
 
 use super::Outcome;
@@ -92,7 +92,12 @@ impl Source {
     /// Waits for a connection, where there is to be one, and starts to read; false when it is to stop.
     fn begin(&mut self, stopped: &AtomicBool) -> io::Result<bool> {
         match &self.from {
-            From::Stdin => self.from = on_thread(widen(io::stdin()))?,
+            From::Stdin => {
+                self.from = match File::standard_input()? {
+                    Some(file) => From::File(file),
+                    None => on_thread(widen(io::stdin()))?,
+                }
+            }
             From::Port(listener) => match accept(listener, stopped)? {
                 Some(socket) => self.from = From::Socket(socket),
                 None => return Ok(false),

@@ -17,6 +17,7 @@ use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::io::IoError;
 use crate::io::ingest::{Ingest, NpyRows, TileFolder, TileSink, peak_bytes};
 use crate::stream::Tiling;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -52,14 +53,19 @@ fn done(args: &StreamArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let source = Source::open(args.input.as_deref().map_or(port, Origin::File), report);
     let mut source = source.inspect_err(|_| way.abandon())?;
     let start = Instant::now();
-    let taken = pump(&mut source, &mut way.sink, &stopped);
-    let summary = taken.and_then(|extra| close(way.sink, args, extra));
-    match summary {
-        Ok(text) => {
-            report.say(&format!("{name}: {text} in {:.2} s", start.elapsed().as_secs_f64()));
-            Ok(Outcome::Done)
+    let ended = pump(&mut source, &mut way.sink, &stopped).map_err(|error| failed(&name, error, report))?;
+    let ended = match ended {
+        Ended::Broken(error) if !way.keeps_a_part() => {
+            way.abandon();
+            return Err(failed(&name, error, report));
         }
-        Err(error) => Err(failed(&name, error, report)),
+        ended => ended,
+    };
+    let text = close(way.sink, args, &ended).map_err(|error| failed(&name, error, report))?;
+    report.say(&format!("{name}: {text} in {:.2} s", start.elapsed().as_secs_f64()));
+    match ended {
+        Ended::Broken(error) => Err(failed(&name, error, report)),
+        Ended::Whole | Ended::Full => Ok(Outcome::Done),
     }
 }
 
@@ -106,7 +112,7 @@ struct Way {
     sink: Out,
     peak: u64,
     about: String,
-    path: std::path::PathBuf,
+    path: PathBuf,
 }
 
 enum Out {
@@ -114,13 +120,36 @@ enum Out {
     Rows(Box<NpyRows>, Option<u64>),
 }
 
+/// How a source came to its end.
+enum Ended {
+    /// It had no more, or was to stop.
+    Whole,
+    /// It had more than there is place for.
+    Full,
+    /// It cannot be read any further; what had come before is kept.
+    Broken(IoError),
+}
+
 impl Way {
+    /// Whether what has come is kept when the rest does not: not where it would take the place of an old file.
+    fn keeps_a_part(&self) -> bool {
+        match &self.sink {
+            Out::Tiles(ingest) => ingest.elements() > 0,
+            Out::Rows(..) => false,
+        }
+    }
+
     /// Leaves nothing behind of a stream that has not begun.
     fn abandon(&self) {
         if let Out::Tiles(_) = self.sink {
-            let _ = crate::io::disk::remove_dir_all(&self.path);
+            remove(&self.path);
         }
     }
+}
+
+/// Removes a folder that has no frames.
+fn remove(path: &Path) {
+    let _ = crate::io::disk::remove_dir_all(path);
 }
 
 fn open(args: &StreamArgs, kind: OutKind, tiling: &Tiling, report: &mut Report) -> Result<Way, Outcome> {
@@ -142,6 +171,7 @@ fn open(args: &StreamArgs, kind: OutKind, tiling: &Tiling, report: &mut Report) 
         let sizes: Vec<String> = tiling.tile().iter().map(u64::to_string).collect();
         let about = format!("{} tiles of {} {element} at once", tiling.peak(), sizes.join("×"));
         let ingest = Ingest::new(&args.out, tiling.clone(), element.bytes() as usize, threads, sink);
+        let ingest = ingest.inspect_err(|_| remove(&path));
         Ok(Way { sink: Out::Tiles(Box::new(ingest?)), peak, about, path })
     };
     opened().map_err(|error| failed(&name, error, report))
@@ -182,10 +212,14 @@ fn zarr_sink(args: &StreamArgs, _: &Tiling) -> Result<Arc<dyn TileSink>, IoError
     Err(IoError { message, help: Some("write `.tiles` or `.npy`".to_owned()) })
 }
 
-/// Moves bytes until the stream ends, is full, or is stopped; whether there were more than fit.
-fn pump(source: &mut Source, out: &mut Out, stopped: &AtomicBool) -> Result<bool, IoError> {
+/// Moves bytes until the stream ends, is full, is stopped, or breaks; an error if they cannot be written.
+fn pump(source: &mut Source, out: &mut Out, stopped: &AtomicBool) -> Result<Ended, IoError> {
     while !stopped.load(Ordering::Relaxed) {
-        let Some(bytes) = source.next(stopped)? else { break };
+        let bytes = match source.next(stopped) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => break,
+            Err(error) => return Ok(Ended::Broken(error)),
+        };
         let taken = match out {
             Out::Tiles(ingest) => ingest.append(bytes)?,
             Out::Rows(rows, left) => {
@@ -197,35 +231,45 @@ fn pump(source: &mut Source, out: &mut Out, stopped: &AtomicBool) -> Result<bool
             }
         };
         if taken < bytes.len() {
-            return Ok(true);
+            return Ok(Ended::Full);
         }
     }
-    Ok(false)
+    Ok(Ended::Whole)
 }
 
 /// Ends the files; what is told about it.
-fn close(out: Out, args: &StreamArgs, more: bool) -> Result<String, IoError> {
+fn close(out: Out, args: &StreamArgs, ended: &Ended) -> Result<String, IoError> {
     let step = args.shape.0[1..].iter().product::<u64>() * args.element.bytes();
-    let (frames, leftover, partial) = match out {
+    let (frames, leftover, partial, torn) = match out {
         Out::Tiles(ingest) => {
+            let torn = ingest.torn();
             let closed = ingest.close()?;
-            (closed.frames, closed.leftover * args.element.bytes(), closed.partial)
+            (closed.frames, closed.leftover * args.element.bytes(), closed.partial, torn)
         }
-        Out::Rows(rows, _) => rows.close().map(|(frames, leftover)| (frames, leftover, 0))?,
+        Out::Rows(rows, _) => rows.close().map(|(frames, leftover)| (frames, leftover, 0, 0))?,
     };
-    let inner: Vec<String> = args.shape.0[1..].iter().map(u64::to_string).collect();
     let all = frames.saturating_mul(step).saturating_add(leftover);
-    let mut text = format!("{frames} × {} {}, {}", inner.join("×"), args.element, numbers::bytes(all));
+    let mut text = format!("{}, {}", shape_text(frames, args), numbers::bytes(all));
     if leftover > 0 {
         text += &format!(", and {leftover} of {step} bytes of one more, completed with zeros");
     }
     if partial > 0 {
         text += &format!(", {partial} tiles incomplete");
     }
-    if more {
+    if torn > 0 {
+        text += &format!(", without the {torn} of {} bytes of one more element", args.element.bytes());
+    }
+    if let Ended::Full = ended {
         text += ", more came than `--shape` says and was not taken";
     }
     Ok(text)
+}
+
+/// `5 × 256×320 u16`, or `5 u16` where a frame is one element.
+fn shape_text(frames: u64, args: &StreamArgs) -> String {
+    let inner: Vec<String> = args.shape.0[1..].iter().map(u64::to_string).collect();
+    let by = if inner.is_empty() { String::new() } else { format!(" × {}", inner.join("×")) };
+    format!("{frames}{by} {}", args.element)
 }
 
 #[cfg(test)]

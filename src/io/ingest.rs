@@ -29,7 +29,7 @@ pub use rows::NpyRows;
 pub use zarr::{ZarrPlan, ZarrSink};
 
 use super::error::{Fault, IoError, fault};
-use crate::stream::scatter::Closed;
+use crate::stream::scatter::{Closed, SLOT_BESIDE};
 use crate::stream::{Complete, Scatter, Tiling};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub struct Ingest {
 
 /// Bytes that a stream takes at its peak: tiles alive, tiles on their way to the disk, and what the sink needs.
 pub fn peak_bytes(tiling: &Tiling, element: usize, threads: usize, sink: &dyn TileSink) -> u64 {
-    let tile = tiling.tile_elements().saturating_mul(element as u64);
+    let tile = tiling.tile_elements().saturating_mul(element as u64).saturating_add(SLOT_BESIDE);
     let tiles = tiling.peak().saturating_add(writers::in_flight(threads));
     // Every writer may hold one compressed tile.
     let writers = sink.beside().saturating_mul(threads.max(1) as u64);
@@ -92,6 +92,11 @@ impl Ingest {
     /// Elements that have come.
     pub fn elements(&self) -> u64 {
         self.scatter.cursor()
+    }
+
+    /// Bytes of an element that has not come as a whole.
+    pub fn torn(&self) -> usize {
+        self.rest.len()
     }
 
     /// Whether the stream has an end, and is there.
@@ -180,7 +185,7 @@ mod tests {
             let (sink, tiling) = (Arc::new(Slow::default()), Tiling::new(None, &[8], &[2, 4]).unwrap());
             let mut ingest = Ingest::new(Path::new("a"), tiling.clone(), 1, threads, sink.clone()).unwrap();
             let room = writers::in_flight(threads);
-            assert_eq!(peak_bytes(&tiling, 1, threads, &*sink), 8 * (2 + room));
+            assert_eq!(peak_bytes(&tiling, 1, threads, &*sink), (8 + SLOT_BESIDE) * (2 + room));
             for frame in 1..=100 {
                 ingest.append(&[7; 8]).unwrap();
                 let (complete, written) = (frame / 2 * 2, sink.written.load(Ordering::SeqCst));

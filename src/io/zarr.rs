@@ -25,6 +25,6 @@ pub(super) use crc::crc32c;
 pub(super) use metadata::layout_json;
 pub use metadata::{Compression, Layout};
 pub use read::ZarrArray;
-pub use write::{ChunkWriter, Naming};
+pub use write::ChunkWriter;
 
 pub(super) use output::Output;

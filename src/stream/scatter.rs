@@ -20,6 +20,8 @@
 //! back memory for another: it may be the same, or that of a tile which has been written meanwhile.
 
 use super::tiling::{Tiling, TilingError};
+use crate::pages::prefer_large;
+use std::hint::black_box;
 use std::ops::Range;
 
 /// A tile whose elements are all there, or were when the stream was closed.
@@ -293,12 +295,37 @@ fn row_position(rows: &Tiling, number: &[u64], mut at: u64) -> u64 {
     position
 }
 
+/// Bytes that a slot takes beside its elements, about: where it is, and what the allocator notes.
+pub const SLOT_BESIDE: u64 = 48;
+
 /// The slots, if there is room for all of them.
 fn ring(tiling: &Tiling, element: usize) -> Option<Vec<Vec<u8>>> {
     let bytes = usize::try_from(tiling.tile_elements()).ok()?.checked_mul(element)?;
     let slots = usize::try_from(tiling.peak()).ok()?;
-    Vec::<u8>::new().try_reserve_exact(bytes.checked_mul(slots)?).ok()?;
-    Some((0..slots).map(|_| vec![0; bytes]).collect())
+    // Few large slots or many small ones: both are asked for as a whole first.
+    reserve(slots.checked_mul(bytes.checked_add(SLOT_BESIDE as usize)?)?)?;
+    let mut ring = Vec::new();
+    ring.try_reserve_exact(slots).ok()?;
+    for _ in 0..slots {
+        ring.push(slot(bytes)?);
+    }
+    Some(ring)
+}
+
+/// Memory for a tile, which nobody has touched yet; none if there is no such memory.
+pub fn slot(bytes: usize) -> Option<Vec<u8>> {
+    reserve(bytes)?;
+    let slot = vec![0; bytes];
+    prefer_large(&slot);
+    Some(slot)
+}
+
+/// Whether the system would give that much memory.
+fn reserve(bytes: usize) -> Option<()> {
+    let mut memory = Vec::<u8>::new();
+    memory.try_reserve_exact(bytes).ok()?;
+    black_box(memory);
+    Some(())
 }
 
 fn too_large(tiling: &Tiling, element: usize) -> TilingError {

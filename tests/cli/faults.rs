@@ -60,6 +60,43 @@ fn every_call_of_the_disk_may_fail() {
     assert_eq!(folder.files(), ["a.itp", "photo.raw", "s.json", "soft.npy", "soft.png"], "nothing is left");
 }
 
+/// Files under a folder whose names end so.
+fn ending(folder: &std::path::Path, end: &str) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    let own = files.into_iter().filter(|path| path.to_string_lossy().ends_with(end));
+    own.chain(folders.iter().flat_map(|inner| ending(inner, end))).collect()
+}
+
+#[cfg(debug_assertions)]
+#[test]
+fn every_call_of_the_disk_may_fail_in_a_stream() {
+    let folder = Folder::new();
+    let all = frames(8);
+    folder.write("frames.raw", &all);
+    let plain = "stream --shape 0,64,64 --type u16 --tile 3,64,64 --in frames.raw --out cam.zarr --threads";
+    for more in ["1", "2", "1 --shard 6,64,64", "2 --shard 6,64,64"] {
+        let args: Vec<&str> = plain.split(' ').chain(more.split(' ')).collect();
+        let mut failed = 0;
+        for at in 1.. {
+            std::fs::remove_dir_all(folder.path("cam.zarr")).unwrap_or_default();
+            let run = folder.command(&args).env("ITP_FAULT", format!("disk:{at}")).output();
+            let ran = Ran::new(&args, run.expect("the binary runs"));
+            let left = ending(&folder.path("."), ".tmp");
+            assert!(left.is_empty(), "call {at}, {more}: {left:?}");
+            if !more.contains("shard") {
+                let found = spoken_of(&folder.path("cam.zarr")).unwrap_or_default();
+                assert!(all.starts_with(&found), "call {at}, {more}");
+            }
+            if ran.code == Some(0) && at > 80 {
+                break;
+            }
+            failed += u64::from(ran.code != Some(0));
+        }
+        assert!(failed > 10, "{failed} of {more}");
+    }
+}
+
 /// A disk of 256 KiB, where this may be mounted; elsewhere the limit on the size of files (failures.rs) stands in for it.
 #[cfg(target_os = "linux")]
 #[test]
@@ -177,6 +214,47 @@ fn killed_at_any_moment_outputs_are_old_or_new() {
     println!("{ended} of {ROUNDS} were killed, {leftovers} files were left meanwhile");
     assert_eq!(left(&folder), [""; 0], "the next run removes what was left");
     assert!(ended > ROUNDS / 4, "{ended}");
+}
+
+/// Frames of 64×64 u16 elements, each another.
+fn frames(count: usize) -> Vec<u8> {
+    (0..count * 64 * 64).flat_map(|at| (at as u16 ^ (at >> 12) as u16).to_le_bytes()).collect()
+}
+
+/// The frames that an array of 64×64 chunks of three steps each speaks of, read chunk by chunk.
+fn spoken_of(array: &std::path::Path) -> Option<Vec<u8>> {
+    let about: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(array.join("zarr.json")).ok()?).ok()?;
+    let count = about["shape"][0].as_u64()?;
+    let chunk = |at: u64| std::fs::read(array.join(format!("c/{at}/0/0"))).expect("the chunk is there");
+    let mut bytes: Vec<u8> = (0..count.div_ceil(3)).flat_map(chunk).collect();
+    bytes.truncate(count as usize * 64 * 64 * 2);
+    Some(bytes)
+}
+
+#[test]
+fn killed_at_any_moment_a_stream_is_right_and_shorter() {
+    let folder = Folder::new();
+    let all = frames(300);
+    folder.write("frames.raw", &all);
+    let stream =
+        "stream --shape 0,64,64 --type u16 --tile 3,64,64 --in frames.raw --out cam.zarr --threads 1 -q";
+    let args: Vec<&str> = stream.split(' ').collect();
+    let start = Instant::now();
+    folder.itp(&args).ends(0);
+    let mut lasts = start.elapsed();
+    assert_eq!(spoken_of(&folder.path("cam.zarr")), Some(all.clone()));
+    let (mut state, mut between) = (7, 0);
+    for round in 0..ROUNDS {
+        std::fs::remove_dir_all(folder.path("cam.zarr")).unwrap_or_default();
+        let alive = killed(folder.command(&args), lasts, &mut state);
+        lasts = if alive { lasts * 21 / 20 } else { lasts * 18 / 20 };
+        let Some(found) = spoken_of(&folder.path("cam.zarr")) else { continue };
+        assert!(all.starts_with(&found), "round {round}: {} bytes are torn", found.len());
+        between += usize::from(!found.is_empty() && found.len() < all.len());
+    }
+    println!("{between} of {ROUNDS} were killed between the first and the last frame");
+    assert!(between > 0);
 }
 
 /// To see that the loop above would notice: a program that writes in place is torn.

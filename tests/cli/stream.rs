@@ -62,7 +62,8 @@ fn what_is_left_over_is_kept_and_told() {
     let bytes = &frames(3)[..2 * 70 + 11];
     stream(&folder, &["--out", "cam.zarr"], bytes)
         .ends(0)
-        .tells("2 × 5×7 u16, 150 B, and 10 of 70 bytes of one more");
+        .tells("2 × 5×7 u16, 150 B, and 10 of 70 bytes of one more")
+        .tells("without the 1 of 2 bytes of one more element");
     let mut expect = bytes[..150].to_vec();
     expect.resize(210, 0);
     assert_eq!(read_back(&folder, "cam.zarr", "t: 3, y: 5, x: 7"), expect);
@@ -189,12 +190,11 @@ fn a_signal_ends_the_stream_as_its_end_would() {
     assert!(fs::read_dir(&array).unwrap().all(|entry| !tmp(&entry.unwrap().path())));
 }
 
-#[test]
-fn a_socket_is_a_source() {
-    let folder = Folder::new();
+/// A stream that waits for a connection, what it says besides, and where.
+fn listening(folder: &Folder) -> (std::process::Child, std::process::ChildStderr, String) {
     let args: Vec<&str> =
         ["stream"].iter().chain(&SHAPE).chain(&["--out", "cam.zarr", "--port", "0"]).copied().collect();
-    let mut child = begun(&folder, &args);
+    let mut child = begun(folder, &args);
     let mut told = String::new();
     let mut errors = child.stderr.take().unwrap();
     let mut byte = [0];
@@ -203,11 +203,46 @@ fn a_socket_is_a_source() {
         told.push(char::from(byte[0]));
     }
     let address = told.lines().last().and_then(|line| line.rsplit(' ').next()).unwrap().to_owned();
+    (child, errors, address)
+}
+
+#[test]
+fn a_socket_is_a_source() {
+    let folder = Folder::new();
+    let (mut child, _errors, address) = listening(&folder);
     let mut socket = TcpStream::connect(address).unwrap();
     frames(4).chunks(13).for_each(|part| socket.write_all(part).unwrap());
     drop(socket);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(read_back(&folder, "cam.zarr", "t: 4, y: 5, x: 7"), frames(4));
+}
+
+/// Ends a connection as a program that crashes does: the other side is told that it broke.
+fn reset(socket: TcpStream) {
+    use std::os::fd::AsRawFd;
+    let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
+    let size = size_of::<libc::linger>() as libc::socklen_t;
+    let (level, option) = (libc::SOL_SOCKET, libc::SO_LINGER);
+    #[expect(unsafe_code, reason = "the system call has no safe form")]
+    let set =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const at_once).cast(), size) };
+    assert_eq!(set, 0);
+}
+
+#[test]
+fn a_connection_that_breaks_keeps_what_came() {
+    let folder = Folder::new();
+    let (mut child, mut errors, address) = listening(&folder);
+    let mut socket = TcpStream::connect(address).unwrap();
+    socket.write_all(&frames(3)).unwrap();
+    let array = folder.path("cam.zarr");
+    wait_until("the first epoch", || metadata(&array)["shape"][0] == 2);
+    reset(socket);
+    let mut told = String::new();
+    errors.read_to_string(&mut told).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{told}");
+    assert!(told.contains("3 × 5×7 u16") && told.contains("cannot be read"), "{told}");
+    assert_eq!(read_back(&folder, "cam.zarr", "t: 3, y: 5, x: 7"), frames(3));
 }
 
 const CALM: &str = "input cam: u16[t: 0..inf, y: 5, x: 7] from stream
@@ -408,4 +443,51 @@ fn waiting_for_a_connection_ends_at_a_signal() {
     assert_eq!(sent, 0);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert!(folder.path("a.npy").exists());
+}
+
+#[test]
+fn standard_input_may_be_a_file_from_anywhere_on() {
+    let folder = Folder::new();
+    folder.write("frames.raw", frames(5));
+    let mut file = fs::File::open(folder.path("frames.raw")).unwrap();
+    file.read_exact(&mut [0; 70]).unwrap();
+    let args: Vec<&str> = ["stream"].iter().chain(&SHAPE).chain(&["--out", "cam.zarr"]).copied().collect();
+    assert!(folder.command(&args).stdin(file).stderr(Stdio::null()).status().unwrap().success());
+    assert_eq!(read_back(&folder, "cam.zarr", "t: 4, y: 5, x: 7"), frames(5)[70..]);
+}
+
+#[test]
+fn a_stream_of_single_elements_is_told_as_such() {
+    let folder = Folder::new();
+    let args = ["stream", "--shape", "0", "--type", "u8", "--tile", "3", "--out", "cam.zarr"];
+    folder.itp_fed(&args, [7; 8]).ends(0).tells("cam.zarr: 8 u8, 8 B, 1 tiles incomplete");
+}
+
+#[test]
+fn a_stream_that_cannot_begin_leaves_nothing() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("frames")).unwrap();
+    stream(&folder, &["--out", "cam.zarr", "--in", "frames"], &[]).ends(1).tells("it is a folder");
+    let large =
+        ["stream", "--shape", "0,4611686018427387904", "--type", "u8", "--tile", "1,4611686018427387904"];
+    let args: Vec<&str> = large.iter().chain(&["--out", "cam.zarr"]).copied().collect();
+    folder.itp_fed(&args, []).ends(1).tells("bytes of memory, more than there is");
+    assert!(!folder.path("cam.zarr").exists());
+    stream(&folder, &["--out", "nowhere/cam.zarr"], &[])
+        .ends(1)
+        .tells("there is no folder `nowhere`")
+        .tells("create `nowhere` first");
+}
+
+#[test]
+fn a_chunk_that_is_there_is_not_written_over() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("cam.zarr")).unwrap();
+    let args: Vec<&str> = ["stream"].iter().chain(&SHAPE).chain(&["--out", "cam.zarr"]).copied().collect();
+    let mut child = begun(&folder, &args);
+    wait_until("the array is there", || folder.path("cam.zarr/zarr.json").exists());
+    folder.write("cam.zarr/c/0/0/0", "precious");
+    child.stdin.take().unwrap().write_all(&frames(2)).unwrap();
+    assert!(!child.wait().unwrap().success());
+    assert_eq!(fs::read(folder.path("cam.zarr/c/0/0/0")).unwrap(), b"precious");
 }

@@ -31,6 +31,11 @@ pub(super) fn new_folder(path: &Path) -> Result<(), Fault> {
                 .help("remove it, or choose another name");
             if empty { Ok(()) } else { Err(taken) }
         }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let name = path.parent().unwrap_or(Path::new(".")).display();
+            Err(fault(format!("cannot be written: there is no folder `{name}`"))
+                .help(format!("create `{name}` first")))
+        }
         made => Ok(made?),
     }
 }

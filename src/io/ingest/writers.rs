@@ -6,8 +6,8 @@
 //! ```
 
 use super::TileSink;
-use crate::io::error::Result;
-use crate::io::shape::zeroed;
+use crate::io::error::{Result, fault};
+use crate::stream::scatter::slot;
 use crate::stream::{Complete, Tiling};
 use std::collections::BTreeSet;
 use std::io;
@@ -52,6 +52,10 @@ struct Written {
 impl Shared {
     fn write(&self, tile: &Complete) -> io::Result<()> {
         self.sink.put(tile)?;
+        // One that the end of the stream left incomplete has fewer steps than its place: the end says how many.
+        if tile.received < self.tiling.elements_of(&tile.number) {
+            return Ok(());
+        }
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         written.ahead.insert(self.tiling.rank_of(&tile.number));
         let before = written.next;
@@ -72,9 +76,20 @@ impl Shared {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
+    fn has_failed(&self) -> bool {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     fn check(&self) -> io::Result<()> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
     }
+}
+
+/// Memory for a tile; large ones are not touched before they are used.
+fn memory(tiling: &Tiling, element: usize) -> Result<Vec<u8>> {
+    let bytes = tiling.tile_elements().saturating_mul(element as u64);
+    let slot = usize::try_from(bytes).ok().and_then(slot);
+    slot.ok_or_else(|| fault(format!("needs {bytes} bytes of memory, more than there is")))
 }
 
 impl Writers {
@@ -93,7 +108,7 @@ impl Writers {
         let (tiles, queue) = sync_channel::<Complete>(threads - 1);
         let (give, free) = channel();
         for _ in 0..in_flight(threads) {
-            let _ = give.send(zeroed(tiling.tile_elements() * element as u64)?);
+            let _ = give.send(memory(tiling, element)?);
         }
         let queue = Arc::new(Mutex::new(queue));
         let mut running = Vec::new();
@@ -102,7 +117,9 @@ impl Writers {
             let thread = std::thread::Builder::new().name("itp writer".to_owned());
             running.push(thread.spawn(move || {
                 while let Ok(tile) = { queue.lock().unwrap_or_else(PoisonError::into_inner).recv() } {
-                    shared.write(&tile).unwrap_or_else(|error| shared.fail(error));
+                    if !shared.has_failed() {
+                        shared.write(&tile).unwrap_or_else(|error| shared.fail(error));
+                    }
                     let _ = give.send(tile.data);
                 }
             })?);
@@ -133,5 +150,12 @@ impl Writers {
             }
         }
         self.shared.check()
+    }
+}
+
+/// A stream that fails waits for its threads, too: what they have not completed is removed when the last has ended.
+impl Drop for Writers {
+    fn drop(&mut self) {
+        let _ = self.join();
     }
 }

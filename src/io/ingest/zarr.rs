@@ -11,7 +11,7 @@ use super::pyramid::Pyramid;
 use crate::graph::types::Element;
 use crate::io::disk as fs;
 use crate::io::error::{Fault, IoError, fault};
-use crate::io::zarr::{ChunkWriter, Compression, Layout, Naming};
+use crate::io::zarr::{ChunkWriter, Compression, Layout};
 use crate::stream::{Complete, Tiling};
 use serde_json::{Value, json};
 use std::io;
@@ -57,7 +57,7 @@ impl ZarrSink {
             };
             let step = layout.shard.as_ref().map_or(tiling.tile()[0], |shard| shard[0] as u64);
             let tile_bytes = tiling.tile_elements() * plan.element.bytes();
-            let array = ChunkWriter::new(&root, layout, Naming::Beside, counts(tiling));
+            let array = ChunkWriter::new(&root, layout, counts(tiling));
             let sink = ZarrSink { array, tiling: tiling.clone(), step, pyramid, tile_bytes };
             sink.describe(0)?;
             Ok(sink)
@@ -106,7 +106,7 @@ fn pyramid(path: &Path, tiling: &Tiling, layout: &Layout, shrink: Shrink) -> Res
         let root = level_folder(path, at + 1)?;
         let layout = Layout { shard: None, ..layout.clone() };
         let counts = counts(&level);
-        writers.push((level, ChunkWriter::new(&root, layout, Naming::Beside, counts)));
+        writers.push((level, ChunkWriter::new(&root, layout, counts)));
     }
     let datasets: Vec<Value> = (0..=writers.len()).map(|level| dataset(level, tiling.rank())).collect();
     let axes: Vec<Value> = (0..tiling.rank()).map(|axis| axis_json(layout, axis)).collect();

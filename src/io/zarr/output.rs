@@ -5,7 +5,7 @@
 //! ```
 
 use super::metadata::{Compression, Layout};
-use super::write::{ChunkWriter, Naming};
+use super::write::ChunkWriter;
 use crate::graph::OutputOptions;
 use crate::graph::types::Element;
 use crate::io::encode::Encode;
@@ -47,7 +47,7 @@ impl Output {
             if place.origin.len() == shape.len() { place.origin.clone() } else { vec![0; shape.len()] };
         let layout =
             Layout { element, chunk, shard: None, compression, origin, labels: place.labels.clone() };
-        let writer = ChunkWriter::new(root, layout, Naming::Direct, counts);
+        let writer = ChunkWriter::new(root, layout, counts);
         Ok(Output { scatter, writer, shape: shape.to_vec() })
     }
 }

@@ -4,13 +4,14 @@
 //! put([0, 3, 1], elements)   ->   cam.zarr/c/0/3/1, or a part of the shard cam.zarr/c/0/0/0
 //! ```
 //!
-//! A chunk is there whole or not at all, and `zarr.json` speaks only of what is there: whoever looks at an array that grows
-//! sees one that is right and shorter.
+//! `zarr.json` speaks only of what is there whole, and is itself replaced as a whole: whoever looks at an array that grows, or
+//! that a killed process left, sees one that is right and shorter. So chunks need no other name while they are written.
 
 use super::chain::squeezed;
 use super::crc::crc32c;
 use super::metadata::{Compression, Keys, Layout, print};
 use crate::io::disk::{self as fs, File};
+use crate::io::ingest::write_file;
 use crate::io::replace::{beside_plain, forget};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,21 +19,14 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// How the files of chunks come to their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
-    /// At once: nobody sees the folder yet.
-    Direct,
-    /// When they are complete: they are written beside.
-    Beside,
-}
+/// Bytes of a chunk from which on room is taken for it before it is written.
+const LARGE: usize = 1 << 20;
 
 /// A zarr array that is being written.
 #[derive(Debug)]
 pub struct ChunkWriter {
     root: PathBuf,
     layout: Layout,
-    naming: Naming,
     /// Chunks along each dimension that there will be.
     counts: Vec<u64>,
     shards: Mutex<BTreeMap<Vec<i64>, OpenShard>>,
@@ -53,8 +47,8 @@ const NOT_THERE: (u64, u64) = (u64::MAX, u64::MAX);
 
 impl ChunkWriter {
     /// An array in the folder `root`, which is there; `counts` chunks will come along each dimension.
-    pub fn new(root: &Path, layout: Layout, naming: Naming, counts: Vec<u64>) -> ChunkWriter {
-        ChunkWriter { root: root.to_owned(), layout, naming, counts, shards: Mutex::default() }
+    pub fn new(root: &Path, layout: Layout, counts: Vec<u64>) -> ChunkWriter {
+        ChunkWriter { root: root.to_owned(), layout, counts, shards: Mutex::default() }
     }
 
     /// Writes the elements of a whole chunk; from any thread.
@@ -65,19 +59,20 @@ impl ChunkWriter {
         let bytes = squeezed.as_deref().unwrap_or(data);
         match &self.layout.shard {
             Some(shard) => self.add(&number, shard, bytes),
-            None => self.write(&self.root.join(Keys::DEFAULT.path(&number)), bytes),
+            None => write_chunk(&self.root.join(Keys::DEFAULT.path(&number)), bytes),
         }
     }
 
     /// Says what is there: an array of that shape.
     pub fn describe(&self, shape: &[i64]) -> io::Result<()> {
-        self.write(&self.root.join("zarr.json"), print(&self.layout, shape).as_bytes())
+        write_file(&self.root.join("zarr.json"), print(&self.layout, shape).as_bytes())
     }
 
     /// Completes the shards, and says what is there.
     pub fn finish(&self, shape: &[i64]) -> io::Result<()> {
-        let shards = std::mem::take(&mut *self.shards.lock().unwrap_or_else(PoisonError::into_inner));
-        for (number, shard) in shards {
+        // Those after one that fails stay, and are removed at the end.
+        let mut shards = self.shards.lock().unwrap_or_else(PoisonError::into_inner);
+        while let Some((number, shard)) = shards.pop_first() {
             self.complete(&number, &shard)?;
         }
         self.describe(shape)
@@ -86,18 +81,6 @@ impl ChunkWriter {
     /// Bytes of a compressed chunk, at the most, which are held beside the chunk.
     pub fn squeezed_bytes(&self, chunk: u64) -> u64 {
         if self.layout.compression == Compression::None { 0 } else { chunk.saturating_add(chunk / 64 + 1024) }
-    }
-
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        match self.naming {
-            Naming::Direct => with_folder(path, || File::create(path))?.write_all(bytes),
-            Naming::Beside => {
-                let (mut file, temporary) = with_folder(path, || beside_plain(path))?;
-                let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
-                forget(&temporary);
-                written.inspect_err(|_| _ = fs::remove_file(&temporary))
-            }
-        }
     }
 
     /// Adds a chunk to its shard.
@@ -133,15 +116,20 @@ impl ChunkWriter {
         Ok(OpenShard { path: temporary, index: vec![NOT_THERE; places], len: 0, missing })
     }
 
-    /// Writes the index behind the chunks, and gives the shard its name.
+    /// Gives a shard its index and its name, or removes it.
     fn complete(&self, number: &[i64], shard: &OpenShard) -> io::Result<()> {
+        let completed = self.name(number, shard);
+        forget(&shard.path);
+        completed.inspect_err(|_| _ = fs::remove_file(&shard.path))
+    }
+
+    /// Writes the index behind the chunks, and gives the shard its name.
+    fn name(&self, number: &[i64], shard: &OpenShard) -> io::Result<()> {
         let entry = |(offset, size): &(u64, u64)| [offset.to_le_bytes(), size.to_le_bytes()].concat();
         let mut index: Vec<u8> = shard.index.iter().flat_map(entry).collect();
         index.extend(crc32c(&index).to_le_bytes());
         File::append(&shard.path)?.write_all(&index)?;
-        fs::rename(&shard.path, self.root.join(Keys::DEFAULT.path(number)))?;
-        forget(&shard.path);
-        Ok(())
+        fs::rename(&shard.path, self.root.join(Keys::DEFAULT.path(number)))
     }
 }
 
@@ -152,6 +140,15 @@ impl Drop for ChunkWriter {
             forget(&shard.path);
         }
     }
+}
+
+/// Writes a chunk that was not there; what could not be written as a whole is removed.
+fn write_chunk(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = with_folder(path, || File::create_new(path))?;
+    if bytes.len() >= LARGE {
+        file.reserve(bytes.len() as u64);
+    }
+    file.write_all(bytes).inspect_err(|_| _ = fs::remove_file(path))
 }
 
 /// Makes something in a folder, and the folder if it is not there yet.
