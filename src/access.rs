@@ -110,6 +110,14 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// How far it moves when a coordinate of the reader does by `step`, if nothing else moves it and nothing holds it.
+    pub fn moves(&self, dim: usize, step: i64) -> Option<i64> {
+        let Driver { coord, stride, per } = self.driver?;
+        let free = self.clip.is_none() && self.range.is_bounded();
+        let own = coord == Coord::Global(dim as u32) && per == 1 && free;
+        if own { stride.checked_mul(step) } else { None }
+    }
+
     /// The values when the reader's coordinates lie in `region` and its windows have `numbers`; none if it is moved by
     /// something else.
     pub fn over(&self, region: &[Interval], numbers: impl FnOnce(usize) -> Interval) -> Option<Interval> {

@@ -111,7 +111,7 @@ fn is_even(division: &Division, group: usize) -> bool {
         needs.own.is_none()
             && needs.sources.iter().all(|need| {
                 let mut dims = need.dims.iter().enumerate();
-                dims.all(|(dim, own)| own.motion == Motion::Still || need.period(dim).is_some())
+                dims.all(|(dim, own)| own.motion == Motion::Still || need.is_even(dim))
             })
     })
 }

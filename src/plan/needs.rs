@@ -301,16 +301,29 @@ impl Need {
             .any(|part| driven(&part.reach) || part.global.as_ref().is_some_and(driven))
     }
 
+    /// Whether what is needed along `dim` moves on with coordinates of the reader alone, not window by window.
+    pub fn is_even(&self, dim: usize) -> bool {
+        self.dims[dim].parts.iter().all(|Part { reach, global }| {
+            let by = reach.driver.map(|driver| driver.coord);
+            let free = global.is_none() && reach.clip.is_none() && reach.range.is_bounded();
+            matches!(by, Some(Coord::Global(_))) && free
+        })
+    }
+
     /// After how many coordinates of the reader what it needs along `dim` has moved on by a whole step, wherever that
     /// is; none if it does not always move on.
-    pub fn period(&self, dim: usize) -> Option<i64> {
-        let own = |Part { reach, global }: &Part| match reach.driver {
-            Some(Driver { coord: Coord::Global(_), per, .. })
-                if global.is_none() && reach.clip.is_none() && reach.range.is_bounded() =>
-            {
-                Some(per)
+    pub fn period(&self, dim: usize, stages: &Stages, id: TensorId) -> Option<i64> {
+        let (windows, domain) = (windows_of(stages, id), &stages.tensor(id).domain);
+        let own = |Part { reach, global }: &Part| match reach.driver? {
+            _ if reach.clip.is_some() || !reach.range.is_bounded() => None,
+            Driver { coord: Coord::Global(_), per, .. } if global.is_none() => Some(per),
+            Driver { coord: Coord::Window(at), stride, per: 1 } => {
+                let (at, step) = (at as usize, windows[at as usize].stride());
+                let endless = domain.dims()[at].interval == Interval::all();
+                let along = global.is_none_or(|global| global.moves(at, step) == Some(stride));
+                (endless && along).then_some(step)
             }
-            Some(_) | None => None,
+            Driver { .. } => None,
         };
         self.dims[dim].parts.iter().try_fold(1i64, |period, part| period.checked_mul(own(part)?))
     }

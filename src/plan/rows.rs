@@ -12,6 +12,7 @@ use super::group::Group;
 use super::needs::Need;
 use super::stages::Stages;
 use crate::access::footprint::Region;
+use crate::graph::body::TensorId;
 use crate::index::Interval;
 
 /// Bands that are gone through one by one.
@@ -51,23 +52,23 @@ fn walked(stages: &Stages, group: &Group, task: &Task) -> Vec<i64> {
 }
 
 /// What a member reads of another along the dimension that streams.
-fn streamed<'s>(stages: &'s Stages, group: &'s Group) -> impl Iterator<Item = (&'s Need, usize)> {
+fn streamed<'s>(stages: &'s Stages, group: &'s Group) -> impl Iterator<Item = (TensorId, &'s Need, usize)> {
     group.members.iter().filter_map(|member| Some((member, member.stream?))).flat_map(move |(member, dim)| {
         let readers = member.readers.iter().map(|reader| reader_of(group, *reader));
-        readers.filter_map(move |id| Some((stages.needs[id.index()].of(member.tensor)?, dim)))
+        readers.filter_map(move |id| Some((id, stages.needs[id.index()].of(member.tensor)?, dim)))
     })
 }
 
 /// The tensor of a member, or the target after the last of them.
-fn reader_of(group: &Group, reader: usize) -> crate::graph::body::TensorId {
+fn reader_of(group: &Group, reader: usize) -> TensorId {
     group.members.get(reader).map_or(group.target, |member| member.tensor)
 }
 
 /// After how many coordinates of the target every need has moved on by whole steps; none if one follows no such rule.
 pub(super) fn period(stages: &Stages, group: &Group) -> Option<i64> {
     let mut period = 1i64;
-    for (need, dim) in streamed(stages, group) {
-        period = period.checked_mul(need.period(dim)?)?;
+    for (id, need, dim) in streamed(stages, group) {
+        period = period.checked_mul(need.period(dim, stages, id)?)?;
     }
     (period <= MOST_PERIOD).then_some(period)
 }
