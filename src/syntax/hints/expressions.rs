@@ -99,13 +99,18 @@ pub(super) fn missing_else(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     })
 }
 
-/// `if x = 0 then`
+/// `if x = 0 then`, or `x = 3` alone, which names a value
 pub(super) fn single_equals(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     let slip = failure.kind(failure.at)? == Kind::Equals && failure.expects("==");
+    let names = failure.at == 1 && failure.before(1)? == Kind::Ident;
     slip.then(|| {
+        let help = match names {
+            true => format!("write `let {} = …` to name a value, or `==` to compare", failure.text(0)),
+            false => "write `==` to compare".to_owned(),
+        };
         Diagnostic::new(Code::E0113, "`=` is not an operator")
             .at(failure.span(failure.at), "in an expression")
-            .help("write `==` to compare")
+            .help(help)
     })
 }
 
