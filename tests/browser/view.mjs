@@ -134,7 +134,7 @@ try {
   await page.send("Page.navigate", { url });
   await page.until("document.title.startsWith('stack')", "the first output's tensor");
   await page.sharp();
-  await page.until("/map=grey/.test(location.hash) && /at.t=5&at.k=1/.test(location.hash)", "its place is in the address");
+  await page.until("/map=grey/.test(location.hash) && /at.t=5&at.k=1$/.test(location.hash)", "its place is in the address");
   await page.until("/y=32&/.test(location.hash)", "its region is in the middle");
 
   const foreign = page.requests.filter((one) => !one.startsWith(new URL(url).origin) && !/^(data|blob|about):/.test(one));

@@ -264,7 +264,8 @@ function openingPlane(opening) {
   const plane = { rows: dims.at(-2) ?? null, columns: dims.at(-1) };
   const colours = firstPlane(state.layer).channels;
   plane.channels = dims.length === 3 ? dims[0] : colours in region && !dims.includes(colours) ? colours : null;
-  const begins = Object.entries(region).map(([dim, [lower]]) => [dim, lower]);
+  const shown = Object.values(plane);
+  const begins = Object.entries(region).filter(([dim]) => !shown.includes(Number(dim))).map(([dim, [lower]]) => [dim, lower]);
   return { ...plane, at: { ...Object.fromEntries(begins), ...opening.at } };
 }
 
