@@ -11,7 +11,7 @@
 //! - [`routes`] knows the addresses, [`query`] what stands in them, [`answer`] what goes back;
 //! - [`pool`] computes: a few threads, a queue that ends, and work that is stopped when nobody waits for it;
 //! - [`shelf`] holds the script, compiled once for every set of parameters that is in use, and again when it is saved;
-//! - [`layers`] are what can be seen, [`tile`] cuts them, [`paint`] colours them, [`chunks`] shows them as zarr arrays.
+//! - [`layers`] are what can be seen, [`opening`] what is seen first, [`tile`] cuts them, [`paint`] colours them, [`chunks`] shows them as zarr arrays.
 //!
 //! Whatever is asked, the answer is 200, 304, 4xx or 503.
 
@@ -20,6 +20,7 @@ mod chunks;
 mod guard;
 mod layers;
 mod listen;
+mod opening;
 mod paint;
 mod pool;
 mod query;

@@ -195,10 +195,7 @@ impl<'b> Ranges<'b> {
         if node.ty.is_int() && !self.is_opaque(id) {
             return self.node_atoms(self.forms.get(id));
         }
-        let apart = matches!(
-            node.op,
-            Op::Select(..) | Op::Reduce { .. } | Op::Read { .. } | Op::Table(..) | Op::Hash(_)
-        );
+        let apart = matches!(node.op, Op::Select(..) | Op::Reduce { .. } | Op::Read { .. } | Op::Hash(_));
         if apart || node.ty == Ty::Strong(Element::Bool) { Vec::new() } else { node.op.args() }
     }
 
@@ -315,9 +312,13 @@ impl<'b> Ranges<'b> {
                 Ty::Strong(Element::U64) if !of(*a).is_bounded() => own,
                 _ => of(*a),
             },
-            Op::Table(table, _) => {
-                let values = body.tables[table.index()].values.iter().filter_map(|value| value.as_int());
-                let values: Vec<i128> = values.collect();
+            Op::Table(table, at) => {
+                let values = &body.tables[table.index()].values;
+                let read = match at[..] {
+                    [at] => entries(of(at), values.len()),
+                    _ => 0..values.len(),
+                };
+                let values: Vec<i128> = values[read].iter().filter_map(|value| value.as_int()).collect();
                 interval(values.iter().min().copied(), values.iter().max().copied()).unwrap_or(own)
             }
             Op::Reduce { function, vars, body: inner } => self.reduced(path, *function, vars, *inner, own),
@@ -581,4 +582,10 @@ fn math(function: MathFn) -> FloatRange {
         MathFn::Rsqrt | MathFn::Log | MathFn::Log2 | MathFn::Pow | MathFn::Tan | MathFn::Sinh => return ANY,
     };
     FloatRange { lo, hi, nan: true }
+}
+
+/// The entries of a list that a coordinate of it can be; all where that is none of them, which is an error elsewhere.
+fn entries(at: Interval, len: usize) -> std::ops::Range<usize> {
+    let inside = at.intersect(Interval::trusted(0, len as i64 - 1));
+    if inside.is_empty() { 0..len } else { inside.first() as usize..inside.last() as usize + 1 }
 }

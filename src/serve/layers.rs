@@ -6,6 +6,7 @@
 //! ```
 
 use super::answer::{Refusal, missing};
+use super::opening::{looks, opening};
 use crate::diagnostic::{closest, quoted};
 use crate::engine::Engine;
 use crate::graph::modules::ModuleId;
@@ -60,17 +61,17 @@ fn kind(tensor: &Tensor) -> &'static str {
     }
 }
 
-/// Layers and parameters of a compiled script.
+/// Layers and parameters of a compiled script, and what the page opens with.
 pub(super) fn describe(engine: &Engine) -> Value {
     let graph = &engine.program().graph;
     let layers: Vec<Value> = layers(graph).iter().map(|layer| layer_json(layer, graph)).collect();
     let params: Vec<Value> = graph.params.iter().map(param_json).collect();
-    json!({"layers": layers, "params": params})
+    json!({"layers": layers, "params": params, "opening": opening(graph)})
 }
 
 fn layer_json(layer: &Layer, graph: &Graph) -> Value {
     let view = &layer.view;
-    let (colormap, range) = graph.looks(&view.name);
+    let (colormap, range) = looks(graph, &view.name);
     json!({
         "name": &*view.name,
         "kind": layer.kind,

@@ -10,6 +10,7 @@ use super::answer::{
 use super::chunks::{self, group, metadata, padded};
 use super::guard::guard;
 use super::layers::{describe, find};
+use super::opening::looks;
 use super::paint::{Palette, natural_range, png, range_of};
 use super::query::Query;
 use super::shelf::{Edition, Variant};
@@ -182,7 +183,7 @@ fn pixels(
     cancel: &Cancel,
 ) -> Answered {
     let cut = query.cut(view.domain())?;
-    let (map, range) = variant.engine.program().graph.looks(&view.name);
+    let (map, range) = looks(&variant.engine.program().graph, &view.name);
     let map = query.one("colormap").or(map.as_deref()).unwrap_or("viridis");
     let colours = colours(map).ok_or_else(|| wrong(format!("there is no colour map {}", quoted(map))))?;
     let coloured = cut.channels.is_some() && view.element.is_float();

@@ -91,6 +91,11 @@ class Page {
   // Waits until everything that is seen is sharp.
   sharp() { return this.until("document.body.dataset.missing === '0'", "all tiles"); }
 
+  // Waits until nothing is asked for any more, what lies around the picture included.
+  async idle() {
+    for (let count = -1; count !== this.requests.length; await new Promise((go) => setTimeout(go, 400))) count = this.requests.length;
+  }
+
   async key(key) {
     const text = key.length === 1 ? key : undefined;
     await this.send("Input.dispatchKeyEvent", { type: "keyDown", key, text });

@@ -15,7 +15,12 @@ try {
   await page.sharp();
   assert.match(await page.run("document.title"), /^ramp · /);
 
-  // The middle of the screen is element 0, 0: one pixel is one element.
+  // It opens with the first output, 8 × 8 elements, as large as they are shown; its image is grey.
+  await page.until("/layer=ramp&y=4&x=-?\\d+&z=5&.*map=grey&range=0..255/.test(location.hash)", "the first output");
+
+  // At home the middle of the screen is element 0, 0: one pixel is one element.
+  await page.key("h");
+  await page.sharp();
   await page.mouse("mouseMoved", 460, 330);
   await reads("coords", "y 30   x 10");
   await reads("value", "30010");
@@ -66,6 +71,11 @@ try {
   await reads("value", "220");
   await page.until("/set.scale=7/.test(location.hash)", "the address holds the parameter");
 
+  // Its slider goes as far as before when the script is saved.
+  const track = () => page.run("[...document.querySelectorAll('#params input[type=range]')].map(({ ariaLabel, max, value }) => `${ariaLabel} ${value} of ${max}`).join()");
+  assert.equal(await track(), "scale 7 of 3000");
+  await page.run("document.activeElement.blur()");
+
   // Saved with a mistake: told, and the last picture stays. Mended: gone.
   const before = readFileSync(script, "utf8");
   writeFileSync(script, before.replace("scale * y", "scael * y"));
@@ -74,6 +84,33 @@ try {
   writeFileSync(script, before.replace("scale * y", "scale * y + 5000"));
   await page.until("document.getElementById('trouble').hidden", "the mistake is gone");
   await reads("value", "5220");
+
+  assert.equal(await track(), "scale 7 of 3000");
+
+  // A parameter that was turned has another name now: its value is forgotten, here and in the address.
+  await page.idle();
+  const asked = page.requests.length;
+  writeFileSync(script, before.replaceAll("scale", "factor"));
+  await reads("value", "30010");
+  assert.equal(await track(), "factor 1000 of 3000");
+  await page.until("!/set\\./.test(location.hash)", "the address forgets the parameter");
+  assert.equal(await text("note"), "");
+
+  // Nothing to look at: the panel is empty, and so is the picture, until there is something again.
+  await page.run("{ const one = document.querySelector('#params input[type=range]'); one.value = 7; one.dispatchEvent(new Event('input')); }");
+  await page.until("/set.factor=7/.test(location.hash)", "the address holds the parameter");
+  await page.idle();
+  writeFileSync(script, "");
+  await reads("note", "the script has no tensor to look at");
+  assert.equal(await page.run("document.querySelectorAll('#layers button, #params input').length"), 0);
+  assert.ok(await page.run("document.getElementById('trouble').hidden"));
+  for (const key of ["h", "a", "c", "1"]) await page.key(key);
+  await page.run("for (const id of ['home', 'auto', 'reset', 'in']) document.getElementById(id).click()");
+  writeFileSync(script, before);
+  await reads("value", "30010");
+  await new Promise((go) => setTimeout(go, 1000));
+  const count = page.requests.slice(asked).filter((one) => /script|news/.test(one)).length;
+  assert.ok(count < 20, `${count} questions about three saved scripts`);
 
   // The pipeline, the keys, both themes.
   await page.key("g");
@@ -87,6 +124,18 @@ try {
   const theme = await page.run("document.documentElement.dataset.theme");
   await page.key("t");
   assert.notEqual(await page.run("document.documentElement.dataset.theme"), theme);
+
+  // A slice of a stack opens where it is cut, whatever is declared before it.
+  writeFileSync(script, "tensor before: f32[y: inf, x: inf] = y\n"
+    + "tensor stack: f32[t: 0..6, k: 2, y: 0..64, x: 0..64] = if t == 5 and k == 1 then y + x else 0\n"
+    + "output \"a.png\" = stack[5, 1, 16:48, :]\noutput \"b.png\" = before[0:8, 0:8] colormap terrain\n");
+  await page.until("document.getElementById('layers').textContent.includes('before')", "the script is read");
+  await page.send("Page.navigate", { url: "about:blank" });
+  await page.send("Page.navigate", { url });
+  await page.until("document.title.startsWith('stack')", "the first output's tensor");
+  await page.sharp();
+  await page.until("/map=grey/.test(location.hash) && /at.t=5&at.k=1$/.test(location.hash)", "its place is in the address");
+  await page.until("/y=32&/.test(location.hash)", "its region is in the middle");
 
   const foreign = page.requests.filter((one) => !one.startsWith(new URL(url).origin) && !/^(data|blob|about):/.test(one));
   assert.deepEqual(foreign, [], "nothing is fetched from elsewhere");

@@ -88,6 +88,25 @@ fn errors_never_lose_the_session() {
 }
 
 #[test]
+fn a_name_without_let_is_told_how_to_be_one() {
+    let mut session = session();
+    let told = session.enter("radius = 3").told;
+    assert!(told.contains("write `let radius = …` to name a value, or `==` to compare"), "{told}");
+    let told = session.enter("1 + 2 = 3").told;
+    assert!(told.contains("= help: write `==` to compare"), "{told}");
+}
+
+#[test]
+fn the_time_of_one_element_comes_with_its_value() {
+    let mut session = session();
+    session.enter("tensor a: f32[x: inf] = x / 2");
+    let out = session.enter(":time a[5]").out;
+    assert!(out.starts_with("2.5\nin "), "{out}");
+    let out = session.enter(":time a[5:6]").out;
+    assert!(out.starts_with("1 element in "), "{out}");
+}
+
+#[test]
 fn commands_show_what_there_is() {
     let inputs = [
         "use noise",

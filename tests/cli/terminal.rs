@@ -134,3 +134,15 @@ fn a_session_on_a_terminal() {
     assert_eq!(terminal.ends(), Some(0));
     assert!(folder.read("history").contains("6 * 7"));
 }
+
+#[test]
+fn keys_that_come_early_are_not_lost() {
+    let folder = Folder::with("hills.itp", "tensor height: f32[y: inf, x: inf] = y + x / 4\n");
+    let mut terminal = Terminal::run(&folder, &["repl", "hills.itp"]);
+    // Several lines at a time, as a terminal pastes them that does not say so.
+    terminal.line("tensor q: f32[x: inf] = x / 2\rq[0:3]\rq[30:33]\r");
+    terminal.shows("0.5");
+    terminal.shows("15.5");
+    terminal.line("\x04");
+    assert_eq!(terminal.ends(), Some(0));
+}

@@ -12,7 +12,7 @@ use super::pieces::{Piece, pieces, script};
 use super::plot::plot;
 use super::state::{Session, Told};
 use crate::cli::{files, numbers, values};
-use crate::diagnostic::{Code, Diagnostic, closest, quoted};
+use crate::diagnostic::{Code, Diagnostic, closest, counted, quoted};
 use crate::graph::COLORMAPS;
 use crate::io::scalar_at;
 use std::path::Path;
@@ -246,12 +246,15 @@ fn time(session: &mut Session, argument: &str) -> Told {
         return Err(needs(session, "an expression", ":time height[0:512, 0:512]"));
     }
     let start = Instant::now();
-    if let Ok(view) = session.slice(argument) {
+    // Of a single element the value is shown, too.
+    if let Ok(view) = session.slice(argument)
+        && view.rank() > 0
+    {
         let (_, stats) = session.elements(argument, &view)?;
         let (elements, store) = (stats.elements, stats.store);
         return Ok(format!(
-            "{} elements in {}, {} of them were kept; {} at the peak",
-            elements,
+            "{} in {}, {} of them were kept; {} at the peak",
+            counted(elements as usize, "element"),
             seconds(start),
             store.reused,
             numbers::bytes(stats.bytes.peak),

@@ -15,11 +15,14 @@ const COARSER = 4; // how many levels above the sharp one comes first
 const SLOW = 1000; // milliseconds of a tile that is worth waiting for with less
 
 const state = {
-  script: null, // what /script says
+  script: null, // what /script says under `params`
+  own: [], // parameters as the script itself says
+  number: 0, // how often the script had been read when it was asked for last
   layer: null, // one of its layers
   plane: null, // { rows, columns, channels, at }
   params: {}, // those that differ from the script
-  set: "", // what tiles belong to: layer, cut, parameters, edition
+  address: null, // what tiles are asked for by: layer, cut, parameters
+  set: "", // what tiles belong to: the address, of an edition
   before: "", // the set that is shown until the new one is there
   looks: {}, // layer name -> { map, range, fitted }
   cursor: null, // pixels: down, right
@@ -46,8 +49,9 @@ function settings(words, params) {
 
 // Takes note that other elements are to be seen.
 function reset() {
-  const { layer, words } = query();
-  const set = `${state.script.digest} ${layer} ${words}`;
+  if (!state.layer) return;
+  state.address = query();
+  const set = `${state.script.digest} ${state.address.layer} ${state.address.words}`;
   if (set !== state.set) {
     if (tiles.of(state.set).length) state.before = state.set;
     state.set = set;
@@ -72,7 +76,7 @@ function show() {
   document.title = `${state.layer.name} · ${fileName()}`;
   panel.showLayers(program.layers, state.layer.name, choose);
   panel.showDims(state.layer, state.plane, (plane) => { state.plane = tidy(plane); reset(); });
-  panel.showParams(program.params, state.params, turn);
+  panel.showParams(program.params, state.own, state.params, turn);
   $("maps").hidden = $("ramp").hidden = state.plane.channels !== null;
   panel.showMaps(palette.maps, palette.name, (map) => look({ map }));
   panel.showRange(palette.range, (range) => look({ range }));
@@ -81,6 +85,7 @@ function show() {
 function fileName() { return state.script.name.split(/[/\\]/).at(-1); }
 
 function look(change) {
+  if (!state.layer) return;
   Object.assign(lookOf(state.layer), change);
   const looks = lookOf(state.layer);
   palette.set(looks.map, looks.range);
@@ -133,46 +138,90 @@ function tidy(plane) {
 
 let turned;
 function turn(name, value) {
-  const param = state.script.program.params.find((one) => one.name === name);
+  const param = state.own.find((one) => one.name === name);
   if (value === param?.value) delete state.params[name];
   else state.params[name] = value;
   clearTimeout(turned);
   turned = setTimeout(() => { reset(); describe(); }, 40);
 }
 
-let describing = 0;
+// What /script says under some parameters: { script }, or { why } it is refused, or null if nobody answers.
+async function ask(params) {
+  const response = await fetch(`/script?${settings(new URLSearchParams(), params)}`).catch(() => null);
+  if (!response) return null;
+  return response.ok ? { script: await response.json() } : { why: await response.text() };
+}
+
+// Asks again because parameters have other values.
+let asking = 0;
 async function describe() {
-  const turn = ++describing;
-  const response = await fetch(`/script?${settings(new URLSearchParams(), state.params)}`).catch(() => null);
-  if (turn !== describing || !response) return;
-  if (!response.ok) return note(await response.text());
-  note("");
+  const turn = ++asking;
+  const told = await ask(state.params);
+  if (turn !== asking || !told) return;
+  note(told.why ?? "");
+  if (told.script) take(told.script);
+}
+
+// Asks again because the script was read again: parameters that it has no more are forgotten first, and values that it
+// does not take are told, the rest being what the script says.
+async function reread() {
+  const turn = ++asking;
+  const plain = (await ask({}))?.script;
+  if (turn !== asking || !plain) return;
+  state.own = plain.program?.params ?? [];
+  state.params = known(state.params);
+  const told = Object.keys(state.params).length ? await ask(state.params) : { script: plain };
+  if (turn !== asking || !told) return;
+  state.number = plain.number;
+  note(told.why ?? "");
+  take(told.script ?? plain);
+}
+
+// Those of some parameters that the script has.
+function known(params) {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => state.own.some((param) => param.name === name)));
+}
+
+function take(script) {
   const old = state.script;
-  state.script = await response.json();
-  state.script.program ??= old?.program;
-  panel.showTrouble(state.script.diagnostics);
+  state.script = script;
+  script.program ??= old?.program;
+  panel.showTrouble(script.diagnostics);
   $("name").textContent = fileName();
-  $("name").title = state.script.name;
-  if (!state.script.program) return;
-  const { layers, params } = state.script.program;
-  for (const name of Object.keys(state.params)) if (!params.some((param) => param.name === name)) delete state.params[name];
-  const layer = layers.find((one) => one.name === state.layer?.name) ?? (state.layer ? layers[0] : null);
-  if (old?.digest !== state.script.digest) tiles.forgive();
-  if (!layer && layers.length) return first(layers);
-  if (!layer) return note("the script has no tensor to look at");
-  state.layer = layer;
+  $("name").title = script.name;
+  if (!script.program) return;
+  const { layers } = script.program;
+  if (old?.digest !== script.digest) tiles.forgive();
+  if (layers.length === 0) return nothing();
+  if (!state.layer) return first(layers);
+  state.layer = layers.find((one) => one.name === state.layer.name) ?? pick(layers);
   state.plane = tidy(state.plane);
   if ($("pipeline").open) drawGraph();
   reset();
 }
 
+// The script has nothing that can be seen. The address stays: it is read again once there is something.
+function nothing() {
+  [saving, turned].forEach(clearTimeout);
+  Object.assign(state, { layer: null, plane: null, set: "", before: "" });
+  tiles.want([]);
+  panel.clear();
+  clear();
+  document.title = fileName();
+  for (const part of ["coords", "value", "busy"]) $(part).textContent = "";
+  document.body.dataset.missing = 0;
+  note("the script has no tensor to look at");
+}
+
 async function listen() {
   for (let lost = false; ;) {
-    const response = await fetch(`/news?after=${lost ? "" : state.script?.number ?? 0}`).catch(() => null);
+    const response = await fetch(`/news?after=${lost ? "" : state.number}`).catch(() => null);
     const news = response?.ok ? await response.json().catch(() => null) : null;
-    if (!news) { note("the server does not answer"); await new Promise((go) => setTimeout(go, 1000)); }
+    if (!news) note("the server does not answer");
     // A server that was away may have come back with another script under the same number.
-    else if (lost || news.number !== state.script?.number) await describe();
+    else if (lost || news.number !== state.number) await reread();
+    // What was not answered is asked again after a while, not at once.
+    if (news?.number !== state.number) await new Promise((go) => setTimeout(go, news ? 200 : 1000));
     lost = !news;
   }
 }
@@ -187,23 +236,37 @@ function note(text) {
 // The first view: what the address says, else home.
 function first(layers) {
   const wanted = readAddress();
-  state.params = wanted.params;
-  state.layer = layers.find((one) => one.name === wanted.layer) ?? pick(layers);
-  state.plane = tidy({ ...firstPlane(state.layer), ...planeOf(wanted) });
+  state.params = known(wanted.params);
+  const given = layers.find((one) => one.name === wanted.layer);
+  state.layer = given ?? pick(layers);
+  const opening = given ? null : state.script.program.opening;
+  state.plane = tidy({ ...firstPlane(state.layer), ...openingPlane(opening), ...planeOf(wanted) });
   const range = wanted.range?.split("..").map(Number);
   if (range?.length === 2 && range.every(Number.isFinite)) lookOf(state.layer).range = range;
   if (palette.maps[wanted.map]) lookOf(state.layer).map = wanted.map;
   const [row, column, zoom] = [bigint(wanted.y), bigint(wanted.x), Number(wanted.z)];
-  if (row === null || column === null || !Number.isFinite(zoom)) home();
+  if (row === null || column === null || !Number.isFinite(zoom)) fill(bounds(opening?.region));
   else { camera.goTo([row, column]); camera.zoom = Math.min(CLOSEST, Math.max(-52, zoom)); }
   reset();
   if (Object.keys(state.params).length) describe();
 }
 
-// What an image is written of, else the last plane of the script.
+// What the first output is written of, else the last plane of the script.
 function pick(layers) {
   const planes = layers.filter((layer) => layer.dims.length > 1 && layer.kind !== "view");
-  return layers.find((layer) => layer.colormap || layer.range) ?? planes.at(-1) ?? layers[0];
+  return layers.find((layer) => layer.name === state.script.program.opening?.layer) ?? planes.at(-1) ?? layers[0];
+}
+
+// Rows, columns and colours of the first output, its other dimensions where it cuts them or begins.
+function openingPlane(opening) {
+  if (!opening?.dims.length) return {};
+  const { dims, region } = opening;
+  const plane = { rows: dims.at(-2) ?? null, columns: dims.at(-1) };
+  const colours = firstPlane(state.layer).channels;
+  plane.channels = dims.length === 3 ? dims[0] : colours in region && !dims.includes(colours) ? colours : null;
+  const shown = Object.values(plane);
+  const begins = Object.entries(region).filter(([dim]) => !shown.includes(Number(dim))).map(([dim, [lower]]) => [dim, lower]);
+  return { ...plane, at: { ...Object.fromEntries(begins), ...opening.at } };
 }
 
 function planeOf({ dims, at }) {
@@ -211,16 +274,28 @@ function planeOf({ dims, at }) {
     const found = state.layer.dims.findIndex((dim) => dim.label === name);
     return found >= 0 ? found : Number(name);
   };
-  const plane = { at: Object.fromEntries(Object.entries(at).map(([name, value]) => [named(name), value])) };
+  const plane = Object.keys(at).length ? { at: Object.fromEntries(Object.entries(at).map(([name, value]) => [named(name), value])) } : {};
   const places = dims?.split(",").map(named);
   if (places?.length === 2) Object.assign(plane, { channels: null, rows: places[0], columns: places[1] });
   if (places?.length === 3) Object.assign(plane, { channels: places[0], rows: places[1], columns: places[2] });
   return plane;
 }
 
-// The whole layer if it ends, else one pixel per element around 0.
 function home() {
-  const dims = [state.plane.rows, state.plane.columns].map((at) => (at === null ? { lower: "0", upper: "1" } : state.layer.dims[at]));
+  if (state.layer) fill(bounds());
+}
+
+// Where rows and columns begin and end: those of a region, as far as it says, else those of the layer.
+function bounds(region = {}) {
+  return [state.plane.rows, state.plane.columns].map((at) => {
+    if (at === null) return { lower: "0", upper: "1" };
+    const [lower, upper] = region[at] ?? [];
+    return lower === undefined ? state.layer.dims[at] : { lower, upper };
+  });
+}
+
+// All of it if it ends, else one pixel per element around 0.
+function fill(dims) {
   const cell = dims.map(({ lower, upper }) => {
     if (lower === null || upper === null) return lower !== null ? BigInt(lower) : upper !== null ? BigInt(upper) : 0n;
     return (BigInt(lower) + BigInt(upper)) / 2n;
@@ -298,7 +373,6 @@ function paceOf() { return `${state.layer.name} ${level() > 0}`; }
 // Rough tiles first where there is nothing yet, then the sharp ones, then their neighbours; where sharp ones take long,
 // tiles come before them that are a quarter as sharp.
 function wishes() {
-  state.address = query();
   const k = level();
   const sharp = covering(k, SIDE, 0n);
   const pace = tiles.pace(paceOf());
@@ -378,8 +452,7 @@ function draw() {
   tiles.want(wishes());
   const budget = performance.now() + 24;
   const k = level();
-  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--empty");
-  context.fillRect(0, 0, canvas.width, canvas.height);
+  clear();
   const complete = tiles.missing() === 0;
   if (complete) state.before = "";
   // From coarse to fine, what is finer than the screen below the level that fits it; the old set below everything.
@@ -393,6 +466,11 @@ function draw() {
   save();
   const stale = tiles.of(state.set).some((tile) => visible(tile) && tile.picture && tile.painted !== palette.version);
   if (stale) later();
+}
+
+function clear() {
+  context.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--empty");
+  context.fillRect(0, 0, canvas.width, canvas.height);
 }
 
 function paint(tile, budget) {
@@ -633,5 +711,5 @@ function firstTheme() {
 firstTheme();
 palette = new Palette(await (await fetch("/colormaps")).json());
 resize();
-await describe();
+await reread();
 listen();

@@ -91,15 +91,25 @@ function trimmed(value) {
   return /[.e]/.test(text) ? text : `${text}.0`;
 }
 
-export function showParams(params, now, tell) {
+// Nothing can be chosen.
+export function clear() {
+  for (const part of ["layers", "dims", "params"]) $(part).replaceChildren();
+  $("slicing").hidden = $("parameters").hidden = true;
+  $("params").dataset.shown = "";
+}
+
+// Parameters with the values that they have; `own` are those of the script, `now` the others.
+export function showParams(params, own, now, tell) {
   $("parameters").hidden = params.length === 0;
   // A slider that is being moved stays what it is.
-  if ($("params").contains(document.activeElement) && $("params").childElementCount === params.length) return;
+  const shown = JSON.stringify(own);
+  if ($("params").contains(document.activeElement) && $("params").dataset.shown === shown) return;
+  $("params").dataset.shown = shown;
   $("params").replaceChildren(...params.map((param) => {
     const value = now[param.name] ?? param.value;
     const change = (next) => tell(param.name, next);
     if (param.kind === "bool") return toggle(param, value, change);
-    const reach = reachOf(param, value);
+    const reach = reachOf(own.find(({ name }) => name === param.name) ?? param, value);
     const options = { step: param.kind === "int" ? 1 : (reach[1] - reach[0]) / 400, kind: param.kind,
       title: param.doc, changed: param.name in now };
     return slider(param.name, value, reach, options, change);
@@ -112,12 +122,16 @@ function toggle(param, value, change) {
   return element("div", { className: "row", title: param.doc }, element("label", {}, param.name), box);
 }
 
-// From nothing to three times what the script says, or around it.
+// From nothing to three times what the script says, or around it, and as far as it was ever turned.
+const reaches = new Map();
 function reachOf(param, value) {
   const script = Math.abs(Number(param.value)) || 1, now = Number(value);
   const reach = param.kind === "int" ? Math.max(10, 3 * script) : 3 * script;
-  const low = Number(param.value) < 0 ? -reach : 0;
-  return [Math.min(low, now), Math.max(reach, now)];
+  const key = `${param.name} ${param.kind} ${param.value}`;
+  const [low, high] = reaches.get(key) ?? [Number(param.value) < 0 ? -reach : 0, reach];
+  const wide = [Math.min(low, now), Math.max(high, now)];
+  reaches.set(key, wide);
+  return wide;
 }
 
 export function showMaps(maps, chosen, choose) {

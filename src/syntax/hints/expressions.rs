@@ -99,16 +99,19 @@ pub(super) fn missing_else(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     })
 }
 
-/// `if x = 0 then`, `fbm(y, x, seed = 1)`
+/// `if x = 0 then`, `fbm(y, x, seed = 1)`, or `x = 3` alone, which names a value
 pub(super) fn single_equals(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     let slip = failure.kind(failure.at)? == Kind::Equals && failure.expects("==");
+    let names = failure.at == 1 && failure.before(1)? == Kind::Ident;
     slip.then(|| {
-        let diagnostic = Diagnostic::new(Code::E0113, "`=` is not an operator")
-            .at(failure.span(failure.at), "in an expression");
-        match names_argument(failure) {
-            Some(true) => diagnostic.help("leave the name out: arguments are told apart by their order"),
-            Some(false) | None => diagnostic.help("write `==` to compare"),
-        }
+        let help = match names_argument(failure) {
+            Some(true) => "leave the name out: arguments are told apart by their order".to_owned(),
+            _ if names => format!("write `let {} = …` to name a value, or `==` to compare", failure.text(0)),
+            Some(false) | None => "write `==` to compare".to_owned(),
+        };
+        Diagnostic::new(Code::E0113, "`=` is not an operator")
+            .at(failure.span(failure.at), "in an expression")
+            .help(help)
     })
 }
 

@@ -73,6 +73,45 @@ fn the_script_is_described() {
 }
 
 #[test]
+fn the_page_opens_with_the_first_output() {
+    let check = |outputs: &str, expect: serde_json::Value| {
+        let script = "tensor before: f32[y: inf, x: inf] = y\n\
+            tensor s: f32[t: 0..10, c: 3, y: inf, x: 0..64] = y + x + t + c\n\
+            view turned = s[:, 1, :, :].permute([t, x, y])\n";
+        let folder = Folder::with("a.itp", &format!("{script}{outputs}"));
+        let serving = Serving::start(&folder, &["a.itp"]);
+        assert_eq!(serving.json("/script")["program"]["opening"], expect, "{outputs}");
+    };
+    let json = |text: &str| serde_json::from_str(text).expect("it is json");
+    check("", serde_json::Value::Null);
+    check(
+        "output \"a.png\" = s[9, 1, -8:512, :]\noutput \"b.png\" = before[0:8, 0:8]\n",
+        json(
+            r#"{"layer": "s", "dims": [2, 3], "at": {"0": "9", "1": "1"}, "region": {"2": ["-8", "512"], "3": ["0", "64"]}}"#,
+        ),
+    );
+    // Every second element, and colours.
+    check(
+        "output \"a.png\" = s[9, :, 10:20:2, :]\n",
+        json(
+            r#"{"layer": "s", "dims": [1, 2, 3], "at": {"0": "9"}, "region": {"1": ["0", "3"], "2": ["10", "19"], "3": ["0", "64"]}}"#,
+        ),
+    );
+    // A view has coordinates of its own.
+    check(
+        "output \"a.npy\" = turned[4, 8:16, 0:32]\n",
+        json(
+            r#"{"layer": "turned", "dims": [1, 2], "at": {"0": "4"}, "region": {"1": ["8", "16"], "2": ["0", "32"]}}"#,
+        ),
+    );
+    // More than a slice.
+    check(
+        "output \"a.npy\" = before[0:4, 0:4].reshape([2, 8])\n",
+        json(r#"{"layer": "before", "dims": [], "at": {}, "region": {}}"#),
+    );
+}
+
+#[test]
 fn tiles_hold_every_so_many_elements() {
     let (_folder, serving) = started();
     let check = |path: &str, shape: &str, origin: &str, first: f32, last: f32| {
