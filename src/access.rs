@@ -110,6 +110,11 @@ pub struct Reach {
 }
 
 impl Reach {
+    /// Whether it moves once in several coordinates, `s[x // 2]`; what moves it in between is in its range.
+    pub fn resamples(&self) -> bool {
+        self.driver.is_some_and(|driver| driver.per != 1)
+    }
+
     /// How far it moves when a coordinate of the reader does by `step`, if nothing else moves it and nothing holds it.
     pub fn moves(&self, dim: usize, step: i64) -> Option<i64> {
         let Driver { coord, stride, per } = self.driver?;

@@ -119,6 +119,18 @@ fn reads_that_are_not_linear() {
     }
 }
 
+/// A source that is read at two places, one step along the row and far below: what is between belongs to neither.
+#[test]
+fn places_apart_along_both_dimensions() {
+    let script = "
+        tensor s: f32[y: inf, x: inf] = rand(y, x)
+        tensor a: f32[y: inf, x: inf] = sqrt(s[y, x]) * s[y, x + 1] + 1.0
+        tensor b: f32[y: inf, x: inf] = a[y, x] + a[y + 9, x + 1]";
+    let [reference, compiled] = both(script, 1 << 24);
+    let read = |engine: &Engine| engine.read_array("b[0:20, 0:70]").unwrap().data;
+    assert!(read(&compiled) == read(&reference));
+}
+
 /// Arithmetic that wraps is trusted near 0 only: farther out, a read that would leave is refused, by both engines.
 #[test]
 fn far_reads_are_checked_again() {

@@ -136,7 +136,8 @@ fn cheap_source(stages: &Stages, id: TensorId, (rows, held): (Rows, &Held)) -> O
         let is_ahead = rows == Rows::Ahead && its.operations >= AHEAD_WORK && its.is_plain;
         let places = if is_ahead { one_column(&all) } else { all.clone() };
         let times = instances(&places);
-        let shifts = instances(&all) - times;
+        // Places in one column may have rows between them that none of the others has.
+        let shifts = instances(&all).saturating_sub(times);
         let loads = loads((reader, access), &places, (inner, inner_access))
             .unwrap_or(Loads { computed: times * its.reads, kept: JAM * its.reads });
         // Four elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others

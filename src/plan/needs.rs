@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The closed form costs a few additions, so that tiles and bands can be asked for by the million. Coordinates that
-//! move in no such way are left to [`footprint`], box by box, and so are reads that happen under conditions, where the
-//! closed form, which takes all of them to happen, is much.
+//! move in no such way are left to [`footprint`], box by box, and so are reads that happen under conditions or go by
+//! residues, where the closed form, which takes all of them to happen, is much.
 
 use super::grid::volume;
 use super::stages::Stages;
@@ -25,8 +25,8 @@ pub struct Need {
     pub source: TensorId,
     /// Per dimension of it.
     pub dims: Vec<NeedDim>,
-    /// Whether it depends on conditions which of the reads happen.
-    guarded: bool,
+    /// Whether the closed form may be too much: conditions say which reads happen, or they go by residues.
+    loose: bool,
 }
 
 /// What is needed along one dimension of a source.
@@ -65,9 +65,9 @@ pub enum Motion {
 const WORTH_ASKING: u128 = 1 << 12;
 
 impl Need {
-    /// Whether conditions may make this box, which is needed if they hold, much smaller.
+    /// Whether a closer look may make this box much smaller.
     fn may_be_less(&self, found: &[Interval], region: &[Interval]) -> bool {
-        self.guarded && volume(found) > volume(region).saturating_mul(2).saturating_add(WORTH_ASKING)
+        self.loose && volume(found) > volume(region).saturating_mul(2).saturating_add(WORTH_ASKING)
     }
 
     fn is_free(&self) -> bool {
@@ -122,9 +122,9 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
             let motion = if gaps || free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
             NeedDim { parts: merged(parts), motion }
         });
-        let own = |read: &&Access| read.tensor == source && !read.conditions.is_empty();
-        let guarded = stages.accesses[id.index()].reads.iter().any(|read| own(&read));
-        let need = Need { source, dims: dims.collect(), guarded };
+        let loose = |read: &Access| !read.conditions.is_empty() || read.reach.iter().any(Reach::resamples);
+        let loose = stages.accesses[id.index()].reads.iter().any(|read| read.tensor == source && loose(read));
+        let need = Need { source, dims: dims.collect(), loose };
         if source == id { needs.own = Some(need) } else { needs.sources.push(need) }
     }
     needs
@@ -168,7 +168,7 @@ fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
         let parts = vec![Part { reach: Reach { driver, range, clip: None }, global: None }];
         NeedDim { motion: motion(&parts), parts }
     });
-    Need { source: take, dims: dims.collect(), guarded: false }
+    Need { source: take, dims: dims.collect(), loose: false }
 }
 
 fn body_of(stages: &Stages, id: TensorId) -> Option<&Body> {

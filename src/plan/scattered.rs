@@ -15,8 +15,8 @@ use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::index::Interval;
 
-/// Elements that take about as long to compute as a task does besides.
-const TASK: u128 = 1 << 10;
+/// Elements of windows that take about as long to compute as a task does besides.
+const TASK: u128 = 1 << 8;
 /// Elements that are read of others for one that is made, from which on it is looked into.
 const MANY: u128 = 8;
 /// What is saved at the least: as many times the work.
