@@ -119,6 +119,18 @@ fn reads_that_are_not_linear() {
     }
 }
 
+/// A negative number is a large `u64`, and is divided as one.
+#[test]
+fn coordinates_that_are_u64() {
+    let script = "
+        tensor a: i64[x: inf] = x
+        tensor t: i64[x: inf] =
+            a[clamp(u64(x), 0, 10)] + a[u64(x % 7)] + 100 * a[u64(x) % 5] + 1000 * a[(u64(x) >> 3) % 6]
+            + 10000 * a[u64(x) // 7 % 9] + 100000 * a[u64(x) & 3]";
+    let [reference, compiled] = both(script, 1 << 24);
+    assert_eq!(numbers(&compiled, "t[-40:40]"), numbers(&reference, "t[-40:40]"));
+}
+
 /// A source that is read at two places, one step along the row and far below: what is between belongs to neither.
 #[test]
 fn places_apart_along_both_dimensions() {

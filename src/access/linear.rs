@@ -228,6 +228,12 @@ impl Forms {
                 None
             }
             Op::Cast(a) if body.ty(a).is_int() => Some(self.get(a).clone()),
+            // So it is divided as what it is.
+            Op::Binary(BinaryFn::FloorDiv | BinaryFn::Rem | BinaryFn::Shr, a, _)
+                if body.ty(a) == Ty::Strong(Element::U64) && !self.range(body, self.get(a)).is_bounded() =>
+            {
+                None
+            }
             Op::Binary(function, a, b) => match function {
                 BinaryFn::Add => self.get(a).plus(1, self.get(b)),
                 BinaryFn::Sub => self.get(a).plus(-1, self.get(b)),
