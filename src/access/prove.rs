@@ -7,7 +7,6 @@ use super::ranges::Ranges;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
 use crate::graph::body::{Body, Coord, NodeId, Obligation, Op, TargetKind};
 use crate::graph::scalar::BinaryFn;
-use crate::graph::types::{Element, Ty};
 use crate::graph::view::{View, dimension_name};
 use crate::graph::window::Take;
 use crate::graph::{Graph, Tensor, TensorKind, Windowed};
@@ -44,10 +43,6 @@ pub(super) fn obligations(
             problems.extend(far.map(|far| far.through(&obligation.place.calls)));
             continue;
         }
-        if inside && obligation.is_u64 && may_be_huge(body, ranges, path, obligation.coord) {
-            problems.push(huge(obligation, reader).through(&obligation.place.calls));
-            continue;
-        }
         let element = matches!(obligation.kind, TargetKind::View | TargetKind::TakeSource);
         match unbounded_data(body, ranges, path, obligation.coord) {
             Some(node) if !values.is_bounded() || !inside || element => {
@@ -60,45 +55,6 @@ pub(super) fn obligations(
     }
     outside.iter().for_each(|group| problems.push(leaves(graph, (body, ranges), group, reader)));
     problems
-}
-
-/// Whether a coordinate is a `u64` that may be 2^63 or more, which as a coordinate would be another one.
-fn may_be_huge(body: &Body, ranges: &mut Ranges<'_>, path: PathId, coord: NodeId) -> bool {
-    match body.node(coord).op {
-        Op::Cast(of) if body.ty(of) == Ty::Strong(Element::U64) => is_huge(body, ranges, path, of, DEEPEST),
-        _ => false,
-    }
-}
-
-/// Operations inside each other that are looked into.
-const DEEPEST: u32 = 64;
-
-/// Whether a `u64` may be 2^63 or more. Ranges end at 2^62, so one without an end says nothing by itself.
-fn is_huge(body: &Body, ranges: &mut Ranges<'_>, path: PathId, node: NodeId, depth: u32) -> bool {
-    let endless = |ranges: &mut Ranges<'_>| ranges.int(path, node).upper().is_none();
-    let Some(depth) = depth.checked_sub(1) else { return endless(ranges) };
-    let mut of = |node| is_huge(body, ranges, path, node, depth);
-    match body.node(node).op {
-        Op::Binary(BinaryFn::Max | BinaryFn::Add, a, b) => of(a) || of(b),
-        Op::Binary(BinaryFn::Min, a, b) => of(a) && of(b),
-        Op::Binary(BinaryFn::FloorDiv | BinaryFn::Rem | BinaryFn::Shr, a, _) => of(a) && endless(ranges),
-        Op::Cast(from) => match body.ty(from) {
-            Ty::Strong(element) if element.is_int() && element.is_signed() => {
-                ranges.int(path, from).lower().is_none_or(|least| least < 0)
-            }
-            Ty::Strong(element) if element.is_int() => element == Element::U64 && of(from),
-            _ => endless(ranges),
-        },
-        _ => endless(ranges),
-    }
-}
-
-fn huge(obligation: &Obligation, reader: &str) -> Diagnostic {
-    let (name, along, text) = (quoted(&obligation.what), dimension(obligation), &obligation.place.text);
-    let message = format!("`{reader}` reads {name} at a coordinate along {along} that cannot be bounded");
-    Diagnostic::new(Code::E0501, message)
-        .at(obligation.place.span, "a `u64` that may be 2^63 or more")
-        .help(format!("compute it as `i64`, or bound it: `clamp({text}, 0, 1000)`"))
 }
 
 /// The error for a coordinate that has bounds and is none, or that a view takes to what is none; without bounds it is

@@ -201,8 +201,6 @@ pub struct Obligation {
     pub dim: Arc<str>,
     /// Where the coordinate was written.
     pub place: Place,
-    /// Whether it was written as a `u64`.
-    pub is_u64: bool,
 }
 
 /// Where something was written, for messages.

@@ -12,10 +12,10 @@ use crate::diagnostic::{Code, Diagnostic, Result, counted, given, quoted};
 use crate::graph::body::{Coord, NodeId, Obligation, Op, Place, Table, TargetKind, TensorId};
 use crate::graph::follow::{Followed, Limit, Walk};
 use crate::graph::scalar::{BinaryFn, Scalar};
-use crate::graph::types::{Element, Ty};
+use crate::graph::types::Ty;
 use crate::graph::view::{View, dimension_label, row_major};
 use crate::graph::window::Take;
-use crate::index::{INF, Interval};
+use crate::index::Interval;
 use crate::source::Span;
 use crate::syntax::ast::{Expr, ExprId, Index, IndexKind};
 use std::sync::Arc;
@@ -164,17 +164,7 @@ impl Elaborator<'_, '_> {
             let place = Place { span, text: "…".into(), calls: self.calls.as_slice().into() };
             let (kind, what) = (TargetKind::View, base.name.clone());
             let (read, coord, dim) = (followed.read, *coord, dimension_label(at, dim));
-            self.body.oblige(Obligation {
-                kind,
-                read,
-                coord,
-                range,
-                what,
-                base: None,
-                dim,
-                place,
-                is_u64: false,
-            });
+            self.body.oblige(Obligation { kind, read, coord, range, what, base: None, dim, place });
         }
     }
 
@@ -191,7 +181,6 @@ impl Elaborator<'_, '_> {
                 base: None,
                 dim: dim.clone(),
                 place,
-                is_u64: false,
             });
         }
     }
@@ -256,15 +245,6 @@ impl Elaborator<'_, '_> {
     fn coordinate(&mut self, expr: ExprId) -> Result<NodeId> {
         let node = self.number(expr)?;
         let span = self.span(expr);
-        if let Op::Const(value) = self.body.node(node).op
-            && let Some(at) = value.as_int().filter(|at| *at >= i128::from(INF))
-        {
-            let message = format!("{at} is no coordinate: they end at 2^62 - 2");
-            return Diagnostic::new(Code::E0505, message)
-                .at(span, "outside the index space")
-                .help("use `i64`, which has negative numbers, or a smaller one")
-                .err();
-        }
         if self.body.ty(node).is_int() {
             return Ok(self.as_i64(node, span));
         }
@@ -287,13 +267,6 @@ impl Elaborator<'_, '_> {
         format!("round it: `i64(floor({text}))`")
     }
 
-    /// Whether a coordinate is an i64 only because coordinates are, and a `u64` as the script has it.
-    fn is_u64(&self, node: NodeId, expr: ExprId) -> bool {
-        let u64 = Ty::Strong(Element::U64);
-        let cast = matches!(self.body.node(node).op, Op::Cast(of) if self.body.ty(of) == u64);
-        cast && !matches!(self.bare(expr), Expr::Call { function, .. } if &*function.name == "i64")
-    }
-
     /// Records what the access stage has to prove about the coordinates of `read`.
     fn oblige(&mut self, read: NodeId, target: &Target<'_>, nodes: &[NodeId], exprs: &[ExprId]) {
         for ((node, expr), (dim, range)) in nodes.iter().zip(exprs).zip(&target.dims) {
@@ -308,7 +281,6 @@ impl Elaborator<'_, '_> {
                 base: target.base,
                 dim,
                 place,
-                is_u64: self.is_u64(*node, *expr),
             });
         }
     }
