@@ -309,12 +309,7 @@ impl Former<'_> {
     /// Finds the group of a stage, all of whose readers have theirs.
     fn place(&mut self, id: TensorId) {
         let groups = self.read_in.remove(&id).unwrap_or_default();
-        let is_data = match self.stages.tensor(id).kind {
-            TensorKind::Input(_) => !self.stages.hosts.contains_key(&id),
-            TensorKind::Var(_) => true,
-            TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
-        };
-        if is_data {
+        if self.stages.is_data(id) {
             return;
         }
         match self.why_shared(id, &groups) {

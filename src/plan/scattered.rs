@@ -11,7 +11,6 @@ use super::inline::weight;
 use super::needs::needed;
 use super::stages::Stages;
 use crate::access::footprint::Region;
-use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::index::Interval;
 
@@ -72,12 +71,8 @@ fn read(stages: &Stages, target: TensorId, region: &Region, shape: &[i64]) -> u1
 
 /// What it takes to compute the sources of a box.
 fn work(stages: &Stages, target: TensorId, tile: &Region) -> u128 {
-    let computed = |id: &TensorId| match stages.tensor(*id).kind {
-        TensorKind::Pointwise(_) | TensorKind::Windowed(_) => true,
-        TensorKind::Input(_) | TensorKind::Var(_) => stages.hosts.contains_key(id),
-    };
     let sources = needed(stages, target, &stages.needs[target.index()], tile).into_iter();
-    let each = sources.filter(|(id, _)| computed(id));
-    let each = each.map(|(id, region)| volume(&region).saturating_mul(weight(stages, id)));
+    let computed = sources.filter(|(id, _)| !stages.is_data(*id));
+    let each = computed.map(|(id, region)| volume(&region).saturating_mul(weight(stages, id)));
     each.fold(0, u128::saturating_add)
 }

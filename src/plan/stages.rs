@@ -133,6 +133,15 @@ impl Stages {
         order
     }
 
+    /// Whether a stage is in memory as a whole, any of its elements at hand: an input or a variable, which nobody computes.
+    pub fn is_data(&self, id: TensorId) -> bool {
+        match self.tensor(id).kind {
+            TensorKind::Input(_) => !self.hosts.contains_key(&id),
+            TensorKind::Var(_) => true,
+            TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
+        }
+    }
+
     /// The variable that a variable holds the elements of: itself, or what it is a copy of.
     pub fn original(&self, var: TensorId) -> TensorId {
         self.copied.get(&var).copied().unwrap_or(var)

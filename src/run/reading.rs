@@ -158,10 +158,16 @@ enum Pieces {
 }
 
 /// What a slab may hold at once, with its result and the data that it loads.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Room {
     tiles: u64,
     bytes: u64,
+}
+
+impl Room {
+    fn of(held: Peak, output: u64, loaded: u64) -> Room {
+        Room { tiles: held.tiles, bytes: held.bytes().saturating_add(output).saturating_add(loaded) }
+    }
 }
 
 /// Bytes of one step.
@@ -180,27 +186,22 @@ impl Reading {
         };
         let division = asked.divide(&asked.region, &job.limits)?;
         let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
-        let mut pieces = match steps(&division, element) {
-            _ if whole => Pieces::One,
-            Some(slot) => Pieces::Steps(slot),
-            None => Pieces::Slabs(Cutting::new(&asked.region, element, SLAB), Room::default()),
-        };
         let (threads, world) = (job.limits.threads, &job.world);
         let before = common.before(job.view.base, world, &job.limits)?;
         let resident = summary::inputs(&division, world, threads);
-        let mut plan = match &mut pieces {
-            Pieces::One => {
-                let inputs = resident.saturating_add(loaded_bytes(world, &division));
-                let held = peak(&division, threads).map_err(failed)?;
-                summary::plan(&division, &division, division.tiles(), held, (bytes, inputs))
+        let at_once = |output: u64| -> Result<Plan> {
+            let inputs = resident.saturating_add(loaded_bytes(world, &division));
+            let held = peak(&division, threads).map_err(failed)?;
+            Ok(summary::plan(&division, &division, division.tiles(), held, (output, inputs)))
+        };
+        let (pieces, mut plan) = match steps(&division, element) {
+            _ if whole => (Pieces::One, at_once(bytes)?),
+            Some(slot) => {
+                let output = step_bytes(&slot, element).saturating_mul(2);
+                (Pieces::Steps(slot), at_once(output)?)
             }
-            Pieces::Steps(slot) => {
-                let held = peak(&division, threads).map_err(failed)?;
-                let inputs = resident.saturating_add(loaded_bytes(world, &division));
-                let output = step_bytes(slot, element).saturating_mul(2);
-                summary::plan(&division, &division, division.tiles(), held, (output, inputs))
-            }
-            Pieces::Slabs(cutting, room) => {
+            None => {
+                let cutting = Cutting::new(&asked.region, element, SLAB);
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let last = asked.divide(&cutting.last(), &job.limits)?;
                 let (mut held, mut loaded) = (Peak::default(), 0);
@@ -209,11 +210,10 @@ impl Reading {
                     held = held.hull(peak(&slab, threads).map_err(failed)?);
                     loaded = loaded.max(loaded_bytes(world, &slab));
                 }
-                let tiles = cutting.total(first.tiles(), last.tiles());
-                let inputs = resident.saturating_add(loaded);
-                let bytes = held.bytes().saturating_add(cutting.largest()).saturating_add(loaded);
-                *room = Room { tiles: held.tiles, bytes };
-                summary::plan(&division, &first, tiles, held, (cutting.largest(), inputs))
+                let (tiles, output) = (cutting.total(first.tiles(), last.tiles()), cutting.largest());
+                let plan =
+                    summary::plan(&division, &first, tiles, held, (output, resident.saturating_add(loaded)));
+                (Pieces::Slabs(cutting, Room::of(held, output, loaded)), plan)
             }
         };
         plan.bytes_peak = before.peak.max(plan.bytes_peak.saturating_add(before.held));
@@ -293,8 +293,7 @@ impl Reading {
     /// What a slab with a result of so many bytes holds.
     fn room_for(&self, slab: &Division, bytes: u64) -> Result<Room> {
         let held = peak(slab, self.job.limits.threads).map_err(failed)?;
-        let loaded = loaded_bytes(&self.job.world, slab);
-        Ok(Room { tiles: held.tiles, bytes: held.bytes().saturating_add(bytes).saturating_add(loaded) })
+        Ok(Room::of(held, bytes, loaded_bytes(&self.job.world, slab)))
     }
 
     fn no_room(&self, element: &Region, needs: Room, room: Room) -> Box<Diagnostic> {
