@@ -126,7 +126,9 @@ fn coordinates_that_are_u64() {
         tensor a: i64[x: inf] = x
         tensor t: i64[x: inf] =
             a[clamp(u64(x), 0, 10)] + a[u64(x % 7)] + 100 * a[u64(x) % 5] + 1000 * a[(u64(x) >> 3) % 6]
-            + 10000 * a[u64(x) // 7 % 9] + 100000 * a[u64(x) & 3]";
+            + 10000 * a[u64(x) // 7 % 9] + 100000 * a[u64(x) & 3]
+            + 7 * a[u64(x)] + 11 * a[-u64(2)] + 13 * a[5 - u64(2 * x)] + 17 * a[3 * (u64(x) - u64(4))]
+            + (if u64(x) > 5 then a[u64(x)] else a[-x])";
     let [reference, compiled] = both(script, 1 << 24);
     assert_eq!(numbers(&compiled, "t[-40:40]"), numbers(&reference, "t[-40:40]"));
 }

@@ -66,6 +66,8 @@ pub struct Forms {
     /// Where each of them is.
     places: HashMap<Floor, u32>,
     forms: Vec<Option<Linear>>,
+    /// What `u64` nodes are as an `i64`, whose bits they share: `u64(x) - 1` is `x - 1` below 0, too.
+    signed: HashMap<NodeId, Linear>,
     windows: Vec<Window>,
     /// The first node with the value of each, so that one value is one atom.
     first: Vec<NodeId>,
@@ -126,6 +128,32 @@ impl Forms {
             Ty::Strong(_) | Ty::WeakInt | Ty::WeakFloat => None,
         };
         self.forms.push(form);
+        if body.ty(id) == Ty::Strong(Element::U64)
+            && let Some(signed) = self.signed(body, id)
+        {
+            self.signed.insert(id, signed);
+        }
+    }
+
+    /// The `i64` with the bits of a `u64`: sums and products wrap alike for both.
+    fn signed(&self, body: &Body, id: NodeId) -> Option<Linear> {
+        let of = |node: NodeId| match body.ty(node) {
+            Ty::Strong(Element::U64) => self.signed.get(&node),
+            _ => Some(self.get(node)),
+        };
+        let form = match body.node(id).op {
+            Op::Const(value) => value.as_int().map(|value| Linear::constant(value as i64)),
+            Op::Unary(UnaryFn::Neg, a) => of(a)?.times(-1),
+            Op::Cast(a) if body.ty(a).is_int() => of(a).cloned(),
+            Op::Binary(BinaryFn::Add, a, b) => of(a)?.plus(1, of(b)?),
+            Op::Binary(BinaryFn::Sub, a, b) => of(a)?.plus(-1, of(b)?),
+            Op::Binary(BinaryFn::Mul, a, b) => match (of(a)?, of(b)?) {
+                (form, factor) | (factor, form) if factor.as_constant().is_some() => form.times(factor.offset),
+                _ => None,
+            },
+            _ => None,
+        };
+        form.filter(|form| form.terms.len() <= MAX_TERMS)
     }
 
     /// Notes the values of a node that is an atom.
@@ -225,7 +253,7 @@ impl Forms {
             Op::Cast(a)
                 if body.ty(a) == Ty::Strong(Element::U64) && !self.range(body, self.get(a)).is_bounded() =>
             {
-                None
+                self.signed.get(&a).filter(|_| body.ty(id) == Ty::Strong(Element::I64)).cloned()
             }
             Op::Cast(a) if body.ty(a).is_int() => Some(self.get(a).clone()),
             // So it is divided as what it is.

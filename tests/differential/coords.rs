@@ -235,7 +235,13 @@ impl Gen {
                 let data = Node::new(Ty::Strong(Element::I64), "i64(#)", vec![data]);
                 Node::new(Ty::Strong(Element::I64), "# + #", vec![kid, data])
             }
-            _ => Node::int(self.rng.within(-9, 9)),
+            _ => match self.rng.within(-9, 9) {
+                7.. => {
+                    self.hit("coordinate through u64");
+                    Node::new(Ty::Strong(Element::I64), format!("i64(2 * u64(#) + ({by}))"), vec![kid])
+                }
+                number => Node::int(number),
+            },
         }
     }
 

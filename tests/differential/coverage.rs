@@ -101,7 +101,7 @@ const EXPRESSIONS: [&str; 18] = [
     "use filter",
     "use blend",
 ];
-const COORDINATES: [&str; 7] = [
+const COORDINATES: [&str; 8] = [
     "coordinate by //",
     "coordinate by %",
     "coordinate from data",
@@ -109,6 +109,7 @@ const COORDINATES: [&str; 7] = [
     "strided read",
     "resampling idiom",
     "sum of coordinates",
+    "coordinate through u64",
 ];
 const SHAPES: [&str; 23] = [
     "view with a negative step",
