@@ -327,22 +327,39 @@ impl Tensor {
         dims.map(|dim| if stored { dim.interval } else { dim.enforced() }).collect()
     }
 
+    /// What its elements are computed by, unless a host function does that.
+    pub fn body(&self) -> Option<&Resolved> {
+        match &self.kind {
+            TensorKind::Input(_) | TensorKind::Var(_) => None,
+            TensorKind::Pointwise(pointwise) => Some(&pointwise.body),
+            TensorKind::Windowed(windowed) => match &windowed.body {
+                WindowBody::Expr(body) => Some(body),
+                WindowBody::Extern { .. } => None,
+            },
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn body_mut(&mut self) -> Option<&mut Resolved> {
+        match &mut self.kind {
+            TensorKind::Input(_) | TensorKind::Var(_) => None,
+            TensorKind::Pointwise(pointwise) => Some(&mut pointwise.body),
+            TensorKind::Windowed(windowed) => match &mut windowed.body {
+                WindowBody::Expr(body) => Some(body),
+                WindowBody::Extern { .. } => None,
+            },
+        }
+    }
+
     /// The bodies it is computed from: its own, and that of a custom blend.
     pub fn bodies(&self) -> Vec<&Resolved> {
-        match &self.kind {
-            TensorKind::Input(_) | TensorKind::Var(_) => Vec::new(),
-            TensorKind::Pointwise(pointwise) => vec![&pointwise.body],
-            TensorKind::Windowed(windowed) => {
-                let own = match &windowed.body {
-                    WindowBody::Expr(body) => Some(body),
-                    WindowBody::Extern { .. } => None,
-                };
-                let blend = match &windowed.blend.kind {
-                    BlendKind::Custom(body) => Some(body),
-                    _ => None,
-                };
-                own.into_iter().chain(blend).collect()
-            }
-        }
+        let blend = match &self.kind {
+            TensorKind::Windowed(windowed) => match &windowed.blend.kind {
+                BlendKind::Custom(body) => Some(body),
+                _ => None,
+            },
+            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => None,
+        };
+        self.body().into_iter().chain(blend).collect()
     }
 }

@@ -33,6 +33,7 @@ mod scattered;
 mod seamless;
 mod tables;
 pub mod shape;
+mod spread;
 pub mod stages;
 pub mod stop;
 pub mod thin;

@@ -901,6 +901,40 @@ fn windows_between_scattered_reads_are_not_computed() {
     }
 }
 
+/// Nor between the steps of a reduction, wherever they lie.
+#[test]
+fn windows_between_steps_of_a_reduction_are_not_computed() {
+    let script = "
+        let places = [0, 70000000, -500000000, 3]
+        tensor s: f32[x: inf] = rand(x)
+        tensor w: f32[x: inf] window [4] stride [3] as [i] take b = s window [4] stride [3] = b[i]
+        tensor p: f32[y: inf, x: inf] window [6, 6] stride [4, 4] as [i, j] = rand(i, j)
+        tensor even: f32[x: inf] = sum(i in 0..4) w[x + 100000000 * i]
+        tensor listed: f32[x: inf] = max(i in 0..4) w[x + places[i]] * (i + 1)
+        tensor where: i64[x: inf] = argmax(i in 0..5) w[2 * x - 1000000 * i] - w[x]
+        tensor weighed: f32[y: inf, x: inf] =
+            sum(i in 0..3, j in 0..2) (0.1 + i) * p[y + 1000000 * i, x - 1000000 * j + (sum(k in 0..2) j)]
+        view moved = w.translate_by({x: -20})
+        tensor through: f32[x: inf] = mean(i in 0..3) moved[x + 5000 * i] + moved[x + 5000 * i + 1]
+        tensor pair: f32[x: inf] = w[x] + w[x + 1000]";
+    let cases = [
+        ("even[0:10]", "w", 40),
+        ("listed[0:10]", "w", 40),
+        ("where[0:10]", "w", 105),
+        ("weighed[0:10, 0:10]", "p", 600),
+        ("through[0:10]", "w", 33),
+        ("pair[7:8]", "w", 2),
+    ];
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for (slice, name, most) in cases {
+        let (data, stats) = read(&compiled(jit(2, &[]), script), slice);
+        let computed = elements(&stats, name);
+        assert!(computed <= most, "{slice}: {computed} of {name}");
+        assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
+        accounts(slice, &stats);
+    }
+}
+
 /// A read that happens in one row costs the others nothing.
 #[test]
 fn reads_under_conditions_that_do_not_hold_compute_nothing() {

@@ -148,7 +148,9 @@ impl Forms {
             Op::Binary(BinaryFn::Add, a, b) => of(a)?.plus(1, of(b)?),
             Op::Binary(BinaryFn::Sub, a, b) => of(a)?.plus(-1, of(b)?),
             Op::Binary(BinaryFn::Mul, a, b) => match (of(a)?, of(b)?) {
-                (form, factor) | (factor, form) if factor.as_constant().is_some() => form.times(factor.offset),
+                (form, factor) | (factor, form) if factor.as_constant().is_some() => {
+                    form.times(factor.offset)
+                }
                 _ => None,
             },
             _ => None,

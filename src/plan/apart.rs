@@ -6,16 +6,18 @@
 //! rise[y, x] = height[y, x] - height'[0, 0]       height' is height once more, of which one element is needed
 //! ```
 //!
-//! So are reads that move alike, but far from each other: `p[x] - p[x - 100000000]`.
+//! So are reads that move alike, but far from each other: `p[x] - p[x - 100000000]`, and the steps of a
+//! [reduction](super::spread).
 //!
 //! What such a copy reads is copied as well, down to data. Copies cost compile time, so the caller uses these stages
 //! only where a request needs far less with them.
 
 use super::needs::needs;
+use super::spread::spread;
 use super::stages::Stages;
 use crate::access::linear::{Atom, Linear};
+use crate::graph::TensorKind;
 use crate::graph::body::{Coord, NodeId, TensorId};
-use crate::graph::{TensorKind, WindowBody};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -23,7 +25,7 @@ use std::sync::Arc;
 const MOST_MADE: usize = 1000;
 
 /// Reads that move alike share a copy if no coordinate of theirs is further apart than this.
-const NEAR: u64 = 1 << 12;
+pub(super) const NEAR: u64 = 1 << 8;
 
 /// A stage, and which copy of it; 0 is the stage itself.
 type Copy = (TensorId, usize);
@@ -48,6 +50,8 @@ impl Way {
 
 /// These stages with reads apart that move differently, as far as `target` needs them; `None` if it needs none such.
 pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
+    let spread = spread(stages, target);
+    let stages = spread.as_ref().unwrap_or(stages);
     let mut copier =
         Copier { stages, split: stages.clone(), ids: BTreeMap::new(), ways: BTreeMap::new(), count: 0 };
     copier.ids.insert((target, 0), target);
@@ -171,13 +175,8 @@ fn is_data(stages: &Stages, id: TensorId) -> bool {
 
 /// Makes the reads of a stage reads of other stages.
 fn redirect(stages: &mut Stages, id: TensorId, to: impl Fn(NodeId, TensorId) -> TensorId) {
-    match &mut stages.graph.tensors[id.index()].kind {
-        TensorKind::Pointwise(pointwise) => pointwise.body.body.redirect(&to),
-        TensorKind::Windowed(windowed) => match &mut windowed.body {
-            WindowBody::Expr(body) => body.body.redirect(&to),
-            WindowBody::Extern { .. } => {}
-        },
-        TensorKind::Input(_) | TensorKind::Var(_) => {}
+    if let Some(resolved) = stages.graph.tensors[id.index()].body_mut() {
+        resolved.body.redirect(&to);
     }
     let mut access = (*stages.accesses[id.index()]).clone();
     access.reads.iter_mut().for_each(|access| access.tensor = to(access.read, access.tensor));

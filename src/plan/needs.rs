@@ -13,8 +13,8 @@ use super::stages::Stages;
 use crate::access::footprint::{Region, footprint, intersection};
 use crate::access::linear::{Atom, Linear};
 use crate::access::{Access, Driver, Reach};
+use crate::graph::TensorKind;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
-use crate::graph::{TensorKind, WindowBody};
 use crate::index::{Interval, Window};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,8 +100,8 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
         sources.sort_by_key(|need| need.source);
         return Needs { sources, own: None };
     }
-    let Some(body) = body_of(stages, id) else { return Needs::default() };
-    let varies = varies(body);
+    let Some(resolved) = stages.tensor(id).body() else { return Needs::default() };
+    let varies = varies(&resolved.body);
     let mut by_source: BTreeMap<TensorId, Vec<Vec<Part>>> = BTreeMap::new();
     let mut free: BTreeSet<(TensorId, usize)> = BTreeSet::new();
     for access in &stages.accesses[id.index()].reads {
@@ -169,17 +169,6 @@ fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
         NeedDim { motion: motion(&parts), parts }
     });
     Need { source: take, dims: dims.collect(), loose: false }
-}
-
-fn body_of(stages: &Stages, id: TensorId) -> Option<&Body> {
-    match &stages.tensor(id).kind {
-        TensorKind::Input(_) | TensorKind::Var(_) => None,
-        TensorKind::Pointwise(pointwise) => Some(&pointwise.body.body),
-        TensorKind::Windowed(windowed) => match &windowed.body {
-            WindowBody::Expr(body) => Some(&body.body),
-            WindowBody::Extern { .. } => None,
-        },
-    }
 }
 
 /// For every node, whether it follows coordinates, other than through data.
