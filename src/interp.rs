@@ -103,10 +103,14 @@ impl<'g> Interp<'g> {
         Ok(interp)
     }
 
-    /// The element of a view.
+    /// The element of a view; an error names the element that it is of its tensor.
     pub fn view_element(&mut self, view: &View, coords: &[i64]) -> Result<Scalar> {
-        match follow(view, coords)? {
-            Target::Base(coords) => self.element(view.base, &coords),
+        let at = |name: &str, coords: &[i64], why: String| format!("`{name}` at {coords:?}: {why}");
+        match follow(view, coords).map_err(|why| at(&view.name, coords, why))? {
+            Target::Base(coords) => {
+                let name = &self.graph.tensor(view.base).name;
+                self.element(view.base, &coords).map_err(|why| at(name, &coords, why))
+            }
             Target::Value(value) => Ok(value),
         }
     }
@@ -301,7 +305,9 @@ impl<'g> Interp<'g> {
             return Ok(value);
         }
         if self.depth == MAX_DEPTH {
-            return Err(format!("it takes more than {MAX_DEPTH} operations that wait for each other"));
+            return Err(format!(
+                "it takes more than {MAX_DEPTH} operations that wait for each other; `--engine jit` goes step by step"
+            ));
         }
         self.depth += 1;
         let value = self.operation(body, id, place, bound, values);

@@ -896,6 +896,8 @@ fn windows_between_scattered_reads_are_not_computed() {
         let (data, stats) = read(&compiled(jit(2, &[]), script), slice);
         let computed = elements(&stats, name);
         assert!(computed <= most, "{slice}: {computed} of {name}");
+        let windows = stats.windows.iter().map(|(_, windows)| windows.computed).sum::<u64>();
+        assert!((1..=2 * most).contains(&windows), "{slice}: {windows} windows");
         assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
         accounts(slice, &stats);
     }

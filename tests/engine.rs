@@ -221,8 +221,9 @@ fn host_functions_make_windows() {
     });
     let read = engine.read::<i32>("b[1:3, 2:4]").unwrap();
     assert_eq!(read.as_slice(), Some(&[13, 14, 23, 24][..]));
-    let calls = calls.lock().unwrap();
-    assert_eq!(*calls, [("b".to_owned(), vec![0, 1], 4.0), ("b".to_owned(), vec![1, 1], 24.0)]);
+    let mut calls = calls.lock().unwrap().clone();
+    calls.sort_by(|a, b| a.1.cmp(&b.1));
+    assert_eq!(calls, [("b".to_owned(), vec![0, 1], 4.0), ("b".to_owned(), vec![1, 1], 24.0)]);
 }
 
 #[test]
@@ -430,7 +431,7 @@ fn chains_that_are_too_deep_are_an_error() {
     fails(
         engine.read::<f32>("h[999999]"),
         Code::E1009,
-        &["`h` at []", "operations that wait for each other"],
+        &["`h` at [999999]", "operations that wait for each other"],
     );
 }
 

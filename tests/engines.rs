@@ -124,13 +124,17 @@ fn reads_that_are_not_linear() {
 fn coordinates_that_are_u64() {
     let script = "
         tensor a: i64[x: inf] = x
-        tensor t: i64[x: inf] =
+        tensor k: i64[x: inf] = x * i64(hash(x) & 3)
+        tensor t: i64[x: 10] = x * x
+        tensor b: i64[x: inf] =
             a[clamp(u64(x), 0, 10)] + a[u64(x % 7)] + 100 * a[u64(x) % 5] + 1000 * a[(u64(x) >> 3) % 6]
             + 10000 * a[u64(x) // 7 % 9] + 100000 * a[u64(x) & 3]
             + 7 * a[u64(x)] + 11 * a[-u64(2)] + 13 * a[5 - u64(2 * x)] + 17 * a[3 * (u64(x) - u64(4))]
-            + (if u64(x) > 5 then a[u64(x)] else a[-x])";
+            + (if u64(x) > 5 then a[u64(x)] else a[-x])
+            + (if u64(x) < 10 then t[u64(x)] else 0) + (if u64(9) >= u64(x + 3) then t[x + 3] else 0)
+            + (if 8 * u64(x) < 80 then t[x] else 0) + (if u64(k[x]) <= 9 then t[u64(k[x])] else 0)";
     let [reference, compiled] = both(script, 1 << 24);
-    assert_eq!(numbers(&compiled, "t[-40:40]"), numbers(&reference, "t[-40:40]"));
+    assert_eq!(numbers(&compiled, "b[-40:40]"), numbers(&reference, "b[-40:40]"));
 }
 
 /// A source that is read at two places, one step along the row and far below: what is between belongs to neither.

@@ -187,22 +187,26 @@ impl Facts {
         let domain = |coord| forms.domain(coord);
         let mut different = Vec::new();
         while !comparisons.is_empty() {
-            let exact = |id| body.ty(id) != Ty::Strong(Element::I64) || self.is_exact(body, forms, id);
+            let exact =
+                |id| body.ty(id) != Ty::Strong(Element::I64) || self.is_exact(body, forms, forms.get(id));
             let (sound, waiting): (Vec<_>, Vec<_>) =
                 comparisons.into_iter().partition(|comparison| exact(comparison.a) && exact(comparison.b));
             if sound.is_empty() {
                 break;
             }
-            sound.iter().for_each(|comparison| self.compare_ints(forms, comparison, &mut different));
+            for comparison in &sound {
+                self.compare_ints(forms, comparison, &mut different);
+                self.bound_unsigned(body, forms, comparison);
+            }
             self.spread(&domain);
             comparisons = waiting;
         }
         self.exclude(different, &domain);
     }
 
-    /// Whether the form of a node is its value where these facts hold.
-    fn is_exact(&self, body: &Body, forms: &Forms, id: NodeId) -> bool {
-        forms.fits(body, forms.get(id), &|atom| match atom {
+    /// Whether a form has its value where these facts hold, and does not wrap.
+    fn is_exact(&self, body: &Body, forms: &Forms, form: &Linear) -> bool {
+        forms.fits(body, form, &|atom| match atom {
             Atom::Coord(coord) => self.coord(coord, &|coord| forms.domain(coord)),
             Atom::Floor(_) | Atom::Node(_) => forms.range_of(body, atom),
         })
@@ -230,6 +234,28 @@ impl Facts {
             Some(range) if difference.terms.is_empty() => self.contradictory |= !range.contains(0),
             Some(range) => self.forms.push((difference.terms, range)),
             None => {}
+        }
+    }
+
+    /// A `u64` that is less than a constant is the same number as an `i64`, and not below 0.
+    fn bound_unsigned(&mut self, body: &Body, forms: &Forms, comparison: &Comparison) {
+        let Comparison { function, holds, a, b } = *comparison;
+        let (small, large, strict) = match (function, holds) {
+            (BinaryFn::Lt, true) | (BinaryFn::Ge, false) => (a, b, 1),
+            (BinaryFn::Le, true) | (BinaryFn::Gt, false) | (BinaryFn::Eq, true) | (BinaryFn::Ne, false) => {
+                (a, b, 0)
+            }
+            (BinaryFn::Gt, true) | (BinaryFn::Le, false) => (b, a, 1),
+            (BinaryFn::Ge, true) | (BinaryFn::Lt, false) => (b, a, 0),
+            _ => return,
+        };
+        let (Some(signed), Some(most)) = (forms.as_signed(small), forms.get(large).as_constant()) else {
+            return;
+        };
+        let range = Interval::closed(0, most - strict).ok();
+        let shifted = range.and_then(|range| range.shift(signed.offset.checked_neg()?).ok());
+        if let Some(range) = shifted.filter(|_| self.is_exact(body, forms, signed)) {
+            self.forms.push((signed.terms.clone(), range));
         }
     }
 

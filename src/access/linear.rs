@@ -216,6 +216,11 @@ impl Forms {
         self.forms[id.index()].as_ref().expect("every integer node has a form")
     }
 
+    /// What a `u64` node is as an `i64` with the same bits, if that is linear.
+    pub fn as_signed(&self, id: NodeId) -> Option<&Linear> {
+        self.signed.get(&id)
+    }
+
     /// The first node that has the value of `id`.
     pub fn first(&self, id: NodeId) -> NodeId {
         self.first[id.index()]

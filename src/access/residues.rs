@@ -7,7 +7,7 @@
 
 use super::linear::{Atom, Floor, Linear};
 use crate::graph::body::Coord;
-use crate::index::interval::floor_div;
+use crate::index::interval::{floor_div, gcd};
 use std::collections::BTreeMap;
 
 /// At most this many residues are told apart; beyond, each floor division is bounded on its own.
@@ -127,13 +127,4 @@ fn expand(form: &Linear, floors: &[Floor], case: &Case) -> Option<Linear> {
         sum = sum.plus(*factor, &part)?;
     }
     Some(sum)
-}
-
-/// The greatest common divisor; that of a number and 0 is the number.
-fn gcd(a: i64, b: i64) -> i64 {
-    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a as i64
 }

@@ -47,6 +47,15 @@ pub fn floor_div(a: i64, b: i64) -> i64 {
     if a.wrapping_rem(b) != 0 && (a < 0) != (b < 0) { quotient - 1 } else { quotient }
 }
 
+/// The greatest common divisor; that of a number and 0 is the number.
+pub fn gcd(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a as i64
+}
+
 /// `a / b` rounded up; 0 when `b` is 0.
 pub fn ceil_div(a: i64, b: i64) -> i64 {
     if b == 0 {

@@ -8,6 +8,7 @@
 //! reshape whose new axes would have to step unevenly; torch's view rule decides the latter.
 
 use super::array::advance;
+use super::interval::gcd;
 use super::movement::{Movement, MovementError, MovementErrorKind as Kind, axis, count, fail, infer_shape};
 use super::reshape::{reshape_strides, row_major_strides};
 use std::fmt;
@@ -390,13 +391,6 @@ fn nested(axes: &[(i64, i64)]) -> bool {
         reach = reach.saturating_add(stride.saturating_mul(size - 1));
         clear
     })
-}
-
-fn gcd(mut a: i64, mut b: i64) -> i64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// Whether no number comes twice.

@@ -8,12 +8,16 @@
 //! number of the task ([`task_ranges`](super::group::task_ranges)), so that kinds are found dimension by dimension.
 
 use super::bands::{Task, task, widest_task};
-use super::group::{Group, PlanError};
+use super::group::{Group, Needed, PlanError, task_ranges};
+use super::needs::{Motion, Pace};
 use super::peak::{Effort, held_bytes};
 use super::readers::{Division, each};
 use super::recurrence::recurrence;
-use super::rows::period;
+use super::rows::{period, reader_of};
+use super::stages::Stages;
+use crate::access::footprint::Region;
 use crate::index::Interval;
+use crate::index::interval::gcd;
 use std::collections::BTreeMap;
 
 /// Kinds of tasks that are looked at, at the most.
@@ -49,23 +53,142 @@ pub(super) fn most_held(division: &Division, group: usize, effort: Effort) -> Re
 fn kinds_along(division: &Division, group: usize, dim: usize, effort: Effort) -> Result<Vec<i64>, PlanError> {
     let listed = &division.groups[group];
     let numbers = listed.grid.numbers[dim];
-    let mut at: Vec<i64> = listed.grid.numbers.iter().map(|numbers| numbers.first()).collect();
-    let align = alignment(division, listed, dim);
-    let mut kinds: BTreeMap<Vec<i64>, i64> = BTreeMap::new();
-    for number in looked_at(numbers, effort.listed) {
-        division.stop.check()?;
-        at[dim] = number;
-        let tile = listed.grid.range(dim, number);
-        let needs = division.ranges(group, &at);
+    let mut along = Along::new(division, group, dim);
+    match along.repeats() {
+        // What lies between two tasks for which nothing ends is like what follows either.
+        Some(period) => {
+            along.look_until(numbers.first()..numbers.last() + 1, period)?;
+            along.look_until((numbers.first()..numbers.last() + 1).rev(), period)?;
+        }
+        None => {
+            for number in looked_at(numbers, effort.listed) {
+                along.look_at(number)?;
+            }
+        }
+    }
+    Ok(along.kinds.into_values().collect())
+}
+
+/// Tasks along one dimension.
+struct Along<'d> {
+    division: &'d Division,
+    group: usize,
+    dim: usize,
+    align: Align,
+    /// The number of a task, of which the one along the dimension changes.
+    at: Vec<i64>,
+    /// Nothing ends here.
+    endless: Needed,
+    /// One number of every kind.
+    kinds: BTreeMap<Vec<i64>, i64>,
+}
+
+impl<'d> Along<'d> {
+    fn new(division: &'d Division, group: usize, dim: usize) -> Self {
+        let listed = &division.groups[group];
+        let boxes = division.boxes.iter();
+        Along {
+            division,
+            group,
+            dim,
+            align: alignment(division, listed, dim),
+            at: listed.grid.numbers.iter().map(|numbers| numbers.first()).collect(),
+            endless: boxes.map(|(id, region)| (*id, vec![Interval::all(); region.len()])).collect(),
+            kinds: BTreeMap::new(),
+        }
+    }
+
+    /// Notes the kind of a task, and gives what it needs.
+    fn look_at(&mut self, number: i64) -> Result<Vec<Region>, PlanError> {
+        self.division.stop.check()?;
+        self.at[self.dim] = number;
+        let tile = self.division.groups[self.group].grid.range(self.dim, number);
+        let needs = self.division.ranges(self.group, &self.at);
         let lens = needs.iter().flatten().chain([&tile]).map(|range| range.len().unwrap_or(i64::MAX));
-        let start = match align {
+        let start = match self.align {
             Align::Any => 0,
             Align::Period(period) => tile.first().rem_euclid(period),
             Align::Each => number,
         };
-        kinds.entry(lens.chain([start]).collect()).or_insert(number);
+        self.kinds.entry(lens.chain([start]).collect()).or_insert(number);
+        Ok(needs)
     }
-    Ok(kinds.into_values().collect())
+
+    /// Looks at tasks one after the other, until there was one of each kind among those for which nothing ends.
+    fn look_until(&mut self, numbers: impl Iterator<Item = i64>, period: i64) -> Result<(), PlanError> {
+        let mut free = 0;
+        for number in numbers {
+            let needs = self.look_at(number)?;
+            free = if self.is_free(number, &needs) { free + 1 } else { 0 };
+            if free == period {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a task is whole, and what it needs ends nowhere along the dimension.
+    fn is_free(&self, number: i64, needs: &[Region]) -> bool {
+        let group = &self.division.groups[self.group];
+        if group.grid.range(self.dim, number).len() != Some(group.grid.shape[self.dim]) {
+            return false;
+        }
+        let all = task_ranges(&self.division.stages, group, &self.endless, &group.grid.tile(&self.at));
+        let each = group.members.iter().zip(needs.iter().zip(&all));
+        each.flat_map(|(member, (own, all))| member.motion.iter().zip(own.iter().zip(all)))
+            .all(|(motion, (own, all))| !follows(motion, self.dim) || own == all)
+    }
+
+    /// After how many tasks the next ones are of the same kinds again, wherever nothing ends; none if there is no such
+    /// rule.
+    fn repeats(&self) -> Option<i64> {
+        let (stages, group) = (&self.division.stages, &self.division.groups[self.group]);
+        let mut period = match self.align {
+            Align::Any => 1,
+            Align::Period(period) => period,
+            Align::Each => return None,
+        };
+        // Readers come after what they read, and the target after all.
+        let still = Pace { every: 1, moved: 1 };
+        let mut paces: Vec<Vec<Option<Pace>>> = vec![Vec::new(); group.members.len()];
+        paces.push(vec![Some(still); group.grid.shape.len()]);
+        for (at, member) in group.members.iter().enumerate().rev() {
+            let domain = stages.tensor(member.tensor).domain.dims();
+            for (own, motion) in member.motion.iter().enumerate() {
+                let moves = follows(motion, self.dim);
+                if moves && domain[own].enforced() != Interval::all() {
+                    return None;
+                }
+                let pace = if moves { Some(pace(stages, group, &paces, (at, own))?) } else { None };
+                paces[at].push(pace);
+                let every = pace.map_or(1, |pace| pace.every);
+                period = (period / gcd(period, every)).checked_mul(every)?;
+            }
+        }
+        Some(period / gcd(period, group.grid.shape[self.dim]))
+    }
+}
+
+fn follows(motion: &Motion, along: usize) -> bool {
+    matches!(motion, Motion::With { dim, .. } if *dim == along)
+}
+
+/// How a dimension of a member moves on with the target, if all its readers move it alike.
+fn pace(
+    stages: &Stages,
+    group: &Group,
+    paces: &[Vec<Option<Pace>>],
+    (at, own): (usize, usize),
+) -> Option<Pace> {
+    let mut all: Option<Pace> = None;
+    for reader in &group.members[at].readers {
+        let id = reader_of(group, *reader);
+        let need = stages.needs[id.index()].of(group.members[at].tensor)?;
+        let Motion::With { dim, .. } = need.dims[own].motion else { return None };
+        let pace = paces[*reader][dim]?.then(need.pace(own, stages, id)?)?;
+        all = Some(all.map_or(Some(pace), |known| known.and(pace))?);
+    }
+    all
 }
 
 /// All numbers along a dimension, or of very many the first, the last and some between.

@@ -11,7 +11,7 @@ use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::UnaryFn;
 use crate::graph::types::{Element, Ty};
-use crate::graph::{Pointwise, TensorKind, WindowBody};
+use crate::graph::{Pointwise, TensorKind};
 use crate::source::Span;
 use std::collections::BTreeMap;
 
@@ -27,14 +27,7 @@ pub(super) fn body_of(stages: &Stages, id: TensorId) -> Option<&Resolved> {
 
 /// Reads that an element of a stage takes, reductions counted in full; at least 1.
 pub(super) fn weight(stages: &Stages, id: TensorId) -> u128 {
-    let body = match &stages.tensor(id).kind {
-        TensorKind::Pointwise(pointwise) => &pointwise.body,
-        TensorKind::Windowed(windowed) => match &windowed.body {
-            WindowBody::Expr(body) => body,
-            WindowBody::Extern { .. } => return 1,
-        },
-        TensorKind::Input(_) | TensorKind::Var(_) => return 1,
-    };
+    let Some(body) = stages.tensor(id).body() else { return 1 };
     reads_per_element(body).into_values().fold(0, u128::saturating_add).max(1)
 }
 

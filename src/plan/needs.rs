@@ -15,6 +15,7 @@ use crate::access::linear::{Atom, Linear};
 use crate::access::{Access, Driver, Reach};
 use crate::graph::TensorKind;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
+use crate::index::interval::gcd;
 use crate::index::{Interval, Window};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -302,24 +303,69 @@ impl Need {
     /// After how many coordinates of the reader what it needs along `dim` has moved on by a whole step, wherever that
     /// is; none if it does not always move on.
     pub fn period(&self, dim: usize, stages: &Stages, id: TensorId) -> Option<i64> {
-        let (windows, domain) = (windows_of(stages, id), &stages.tensor(id).domain);
-        let own = |Part { reach, global }: &Part| match reach.driver? {
-            _ if reach.clip.is_some() || !reach.range.is_bounded() => None,
-            Driver { coord: Coord::Global(_), per, .. } if global.is_none() => Some(per),
-            Driver { coord: Coord::Window(at), stride, per: 1 } => {
-                let (at, step) = (at as usize, windows[at as usize].stride());
-                let endless = domain.dims()[at].interval == Interval::all();
-                let along = global.is_none_or(|global| global.moves(at, step) == Some(stride));
-                (endless && along).then_some(step)
-            }
-            Driver { .. } => None,
-        };
-        self.dims[dim].parts.iter().try_fold(1i64, |period, part| period.checked_mul(own(part)?))
+        let parts = self.dims[dim].parts.iter();
+        parts.map(|part| part.pace(stages, id)).try_fold(1i64, |period, pace| period.checked_mul(pace?.every))
+    }
+
+    /// How everything that it needs along `dim` moves on, if all of it does so alike.
+    pub fn pace(&self, dim: usize, stages: &Stages, id: TensorId) -> Option<Pace> {
+        let mut paces = self.dims[dim].parts.iter().map(|part| part.pace(stages, id));
+        let first = paces.next()??;
+        paces.try_fold(first, |pace, next| pace.and(next?))
     }
 
     /// What a box of the reader needs along one dimension, whatever the domain of the source.
     pub fn reach_of(&self, dim: usize, region: &[Interval], stages: &Stages, id: TensorId) -> Interval {
         self.dims[dim].reached(region, windows_of(stages, id), stages, id)
+    }
+}
+
+/// How far something moves on, every so many coordinates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Coordinates, at least 1.
+    pub every: i64,
+    /// How far.
+    pub moved: i64,
+}
+
+impl Pace {
+    /// The pace of what keeps both, if they are equally fast.
+    pub fn and(self, other: Pace) -> Option<Pace> {
+        let even = i128::from(self.moved) * i128::from(other.every)
+            == i128::from(other.moved) * i128::from(self.every);
+        let times = other.every / gcd(self.every, other.every);
+        even.then_some(self)?.times(times)
+    }
+
+    /// The pace of what follows this one at a pace of its own.
+    pub fn then(self, next: Pace) -> Option<Pace> {
+        let whole = self.times(next.every / gcd(self.moved, next.every))?;
+        Some(Pace { every: whole.every, moved: (whole.moved / next.every).checked_mul(next.moved)? })
+    }
+
+    fn times(self, times: i64) -> Option<Pace> {
+        Some(Pace { every: self.every.checked_mul(times)?, moved: self.moved.checked_mul(times)? })
+    }
+}
+
+impl Part {
+    /// How it moves on with its one coordinate of the reader, if it always does.
+    fn pace(&self, stages: &Stages, id: TensorId) -> Option<Pace> {
+        let Part { reach, global } = self;
+        match reach.driver? {
+            _ if reach.clip.is_some() || !reach.range.is_bounded() => None,
+            Driver { coord: Coord::Global(_), stride, per } if global.is_none() => {
+                Some(Pace { every: per, moved: stride })
+            }
+            Driver { coord: Coord::Window(at), stride, per: 1 } => {
+                let (at, step) = (at as usize, windows_of(stages, id)[at as usize].stride());
+                let endless = stages.tensor(id).domain.dims()[at].interval == Interval::all();
+                let along = global.is_none_or(|global| global.moves(at, step) == Some(stride));
+                (endless && along).then_some(Pace { every: step, moved: stride })
+            }
+            Driver { .. } => None,
+        }
     }
 }
 

@@ -60,7 +60,7 @@ fn streamed<'s>(stages: &'s Stages, group: &'s Group) -> impl Iterator<Item = (T
 }
 
 /// The tensor of a member, or the target after the last of them.
-fn reader_of(group: &Group, reader: usize) -> TensorId {
+pub(super) fn reader_of(group: &Group, reader: usize) -> TensorId {
     group.members.get(reader).map_or(group.target, |member| member.tensor)
 }
 

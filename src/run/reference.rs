@@ -131,8 +131,7 @@ impl Interpreted {
         let dims: Vec<Interval> = view.domain().dims().iter().map(|dim| dim.interval).collect();
         let (mut buffer, mut done) = (Vec::new(), 0);
         for coords in points(&dims) {
-            let value = interp.view_element(view, &coords);
-            let value = value.map_err(|why| format!("{} at {coords:?}: {why}", quoted(&view.name)))?;
+            let value = interp.view_element(view, &coords)?;
             store_scalar(view.element, value, &mut buffer);
             done += 1;
             if done % PORTION as u64 == 0 || done == self.elements {

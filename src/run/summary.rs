@@ -6,8 +6,8 @@ use super::kernels::skipping;
 use super::stats::{Plan, Ring, Stored, Windows, add_count};
 use crate::access::footprint::{Region, footprint, windows};
 use crate::access::skip::Skip;
-use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::graph::{TensorKind, Windowed};
 use crate::index::Overflow;
 use crate::plan::bands::{Task, task};
 use crate::plan::grid::volume;
@@ -140,23 +140,61 @@ fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
     boxes
 }
 
-/// Windows that the result touches, by tensor of the script.
+/// Windows that the result touches, by tensor of the script; those of copies of a stage are added up.
 fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
-    let mut counts: BTreeMap<usize, (Arc<str>, u64)> = BTreeMap::new();
+    let mut stages: BTreeMap<(TensorId, Arc<str>), u64> = BTreeMap::new();
+    let mut first: BTreeMap<Arc<str>, TensorId> = BTreeMap::new();
     for (id, region) in &with_fused(division) {
-        let tensor = division.stages.tensor(*id);
-        let windowed = match &tensor.kind {
-            TensorKind::Windowed(windowed) => Some(&**windowed),
-            TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-                division.stages.seamless.get(id).map(|windowed| &**windowed)
-            }
-        };
-        let Some(Ok(numbers)) = windowed.map(|windowed| windows(tensor, windowed, region)) else { continue };
-        let name: Arc<str> = tensor.name.strip_suffix(".sum").unwrap_or(&tensor.name).into();
-        let count = volume(&numbers).min(u64::MAX.into()) as u64;
-        counts.insert(id.index(), (name, count));
+        let Some(all) = window_count(division, *id, region) else { continue };
+        let inside = division.groups.iter().find_map(|group| {
+            let member = group.members.iter().position(|member| member.tensor == *id)?;
+            Some(in_tasks(division, group, member, all))
+        });
+        let count = inside.unwrap_or(all).min(u64::MAX.into()) as u64;
+        let name = &division.stages.tensor(*id).name;
+        let first = *first.entry(name.clone()).or_insert(*id);
+        let sum = stages.entry((first, name.clone())).or_default();
+        *sum = sum.saturating_add(count);
     }
-    counts.into_values().map(|(name, computed)| (name, Windows { computed, reused: 0 })).collect()
+    let counts = stages.into_iter().map(|((_, name), computed)| {
+        let name = name.strip_suffix(".sum").map_or(name.clone(), Arc::from);
+        (name, Windows { computed, reused: 0 })
+    });
+    counts.collect()
+}
+
+/// Tasks that are gone through one by one; of more, all are taken to be like the one in the middle.
+const MOST_TASKS: u128 = 1 << 10;
+
+/// Windows that tasks compute themselves of one member: far fewer than `all` if what they read lies far apart.
+fn in_tasks(division: &Division, group: &Group, member: usize, all: u128) -> u128 {
+    let id = group.members[member].tensor;
+    let count = |task: &Task| {
+        let slot = task.slots[member].as_ref();
+        slot.and_then(|slot| window_count(division, id, &slot.region)).unwrap_or(0)
+    };
+    let tiles = group.grid.count();
+    let about = count(&middle(division, group)).saturating_mul(tiles);
+    if about.saturating_mul(2) > all || tiles > MOST_TASKS && about == 0 {
+        return all;
+    }
+    if tiles > MOST_TASKS {
+        return about;
+    }
+    let tasks = (0..tiles).map(|place| group.grid.tile(&group.grid.number(place)));
+    tasks.map(|tile| count(&task(&division.stages, group, &division.boxes, tile))).sum::<u128>().min(all)
+}
+
+/// How many windows touch a box of a tensor that has windows.
+fn window_count(division: &Division, id: TensorId, region: &Region) -> Option<u128> {
+    let tensor = division.stages.tensor(id);
+    let windowed: &Windowed = match &tensor.kind {
+        TensorKind::Windowed(windowed) => windowed,
+        TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
+            division.stages.seamless.get(&id)?
+        }
+    };
+    Some(volume(&windows(tensor, windowed, region).ok()?))
 }
 
 /// Elements that stages of the script and samples of them computed, copies of a stage together; `counts` are by id. A
