@@ -3,7 +3,7 @@
 #
 #     tests/mutants.sh FOLDER [options of cargo-mutants, such as --shard 0/4]
 #
-# Both use nothing of the rest of the crate, so they are made a small crate in FOLDER with their own tests, the properties
+# Both use next to nothing of the rest of the crate, so they are made a small crate in FOLDER with their own tests, the properties
 # and the recorded answers, where a mutant takes seconds and not minutes. Needs cargo-mutants. `FOLDER/mutants.out` lists
 # what was caught and what was missed.
 set -eu
@@ -12,9 +12,9 @@ folder=$1
 shift
 mkdir -p "$folder/src" "$folder/tests"
 cd "$folder"
-cp -r "$root/src/index.rs" "$root/src/index" "$root/src/stream.rs" "$root/src/stream" src/
+cp -r "$root/src/index.rs" "$root/src/index" "$root/src/stream.rs" "$root/src/stream" "$root/src/pages.rs" src/
 cp -r "$root/tests/index_properties.rs" "$root/tests/conformance" tests/
-printf '//! A part of itp.\npub mod index;\npub mod stream;\n' > src/lib.rs
+printf '//! A part of itp.\npub mod index;\npub mod pages;\npub mod stream;\n' > src/lib.rs
 # The recorded answers about the rest of the crate stand at the end, and are left out.
 sed -E '/^#\[path = "conformance\/sparse/,/^mod sparse/d; /^fn levels_like_finch/,$d' "$root/tests/conformance.rs" |
     sed '$d' > tests/conformance.rs
@@ -24,6 +24,7 @@ name = "itp"
 version = "0.0.0"
 edition = "2024"
 [dependencies]
+libc = "0.2"
 serde_json = { version = "1", features = ["preserve_order"] }
 [dev-dependencies]
 proptest = { version = "1.12", default-features = false, features = ["std"] }
