@@ -62,7 +62,7 @@ class Page {
     pipe.listeners.push(({ method, params }) => {
       if (method === "Network.requestWillBeSent") this.requests.push(params.request.url);
       if (method === "Runtime.exceptionThrown") this.problems.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
-      if (method === "Log.entryAdded" && params.entry.level === "error") this.problems.push(params.entry.text);
+      if (method === "Log.entryAdded" && params.entry.level === "error") this.problems.push(`${params.entry.text} ${params.entry.url ?? ""}`);
     });
   }
 
