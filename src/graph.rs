@@ -21,6 +21,7 @@ pub mod definition;
 pub mod digest;
 mod elaborate;
 pub mod evaluate;
+mod floats;
 pub mod fold;
 pub mod follow;
 mod formats;
