@@ -6,7 +6,7 @@
 //! split       rows, where reads need no clamping
 //! jam         four rows at a time, where they share what they read or compute
 //! residues    rows that divide their coordinate by 2, 3 or 4: one row for all residues
-//! unroll      loops inside rows that go along what the row goes across: sixteen steps at a time
+//! unroll      loops inside rows that go along what the row goes across: sixteen steps at a time, in strips of rows
 //! dense       a copy of the kernel for sources that are no rings, where rows go across them
 //! unswitch    choices that a loop makes alike in every step go around it
 //! narrow      integers of 64 bits in 32, where nobody can tell
@@ -14,6 +14,7 @@
 //! sweep       values that nobody uses, and gaps in their numbers, go
 //! ```
 
+mod abreast;
 mod copy;
 pub mod dense;
 pub mod jam;
@@ -107,7 +108,7 @@ impl Pass {
                 kernel
             }
             Pass::Residues => residues::residues(kernel),
-            Pass::Unroll => sweep::sweep(unroll::unroll(kernel)),
+            Pass::Unroll => sweep::sweep(unroll::unroll(abreast::abreast(kernel))),
             Pass::Dense => dense::dense(kernel),
             Pass::Unswitch => sweep::sweep(unswitch::unswitch(kernel)),
             Pass::Narrow => narrow::narrow(&kernel),

@@ -7,10 +7,8 @@ use super::program::{Address, Class, Inst, Part, Shape};
 
 /// Bytes between elements of a block that is turned and those whose lines are asked for meanwhile. Blocks follow each
 /// other up through their source, and one takes so many instructions that the processor does not see the next by itself.
+/// Loops inside a row, which sum, go on along the lines that they began, which it does see: there, asking costs more than it gives.
 const AHEAD: i32 = 128;
-/// The same of sums, whose loop inside the row goes along many rows of memory at once, more than the processor looks ahead
-/// in: so much of four neighbouring sums is under way at once.
-const FAR_AHEAD: i32 = 4096;
 
 impl Allocator<'_> {
     /// dst = a / b by way of c, the inverse of b.
@@ -107,8 +105,9 @@ impl Allocator<'_> {
         let memory = Rm::Memory(Memory::at(R11, address.offset));
         let operands = Operands { mask, zeroing: mask != 0, ..plain(dst, 0, memory) };
         self.bytes.vector(inst.encoding, self.bits, &operands);
-        let ahead = if self.pinned.is_empty() { AHEAD } else { FAR_AHEAD };
-        self.bytes.prefetch(Memory::at(R11, address.offset.wrapping_add(ahead)));
+        if self.pinned.is_empty() {
+            self.bytes.prefetch(Memory::at(R11, address.offset.wrapping_add(AHEAD)));
+        }
     }
 
     /// Whether the instruction before loaded at the lane before, so that r11 has its address.

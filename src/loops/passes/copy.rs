@@ -1,13 +1,37 @@
 //! Copies statements, with values of their own.
 
 use super::sweep::renamed;
-use crate::loops::ir::{Block, Carry, For, If, Kernel, Statement, Value, ValueId};
+use crate::graph::scalar::{BinaryFn, Scalar};
+use crate::graph::types::Element;
+use crate::loops::ir::{Block, Carry, For, If, Kernel, Op, Statement, Value, ValueId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Adds a value; who calls gives it a place.
 pub(super) fn add(kernel: &mut Kernel, value: Value) -> ValueId {
     kernel.values.push(value);
     ValueId(kernel.values.len() as u32 - 1)
+}
+
+/// A constant, placed there.
+pub(super) fn int(kernel: &mut Kernel, number: i64, to: &mut Vec<Statement>) -> ValueId {
+    place(kernel, Op::Const(Scalar::i64(number)), to)
+}
+
+/// What a function gives for two integers, placed there.
+pub(super) fn binary(
+    kernel: &mut Kernel,
+    function: BinaryFn,
+    a: ValueId,
+    b: ValueId,
+    to: &mut Vec<Statement>,
+) -> ValueId {
+    place(kernel, Op::Binary(function, a, b), to)
+}
+
+fn place(kernel: &mut Kernel, op: Op, to: &mut Vec<Statement>) -> ValueId {
+    let id = add(kernel, Value { op, element: Element::I64 });
+    to.push(Statement::Let(id));
+    id
 }
 
 /// Makes copies of statements; what they use from elsewhere stays.

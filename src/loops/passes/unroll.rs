@@ -10,8 +10,8 @@
 //!
 //! The steps keep their order. Those that make no whole group come first.
 
-use super::copy::{Copier, add};
-use crate::graph::scalar::{BinaryFn, Scalar};
+use super::copy::{Copier, add, binary, int};
+use crate::graph::scalar::BinaryFn;
 use crate::graph::types::Element;
 use crate::loops::ir::{Block, Carry, For, Kernel, LoopKind, Op, Statement, Value, ValueId};
 use crate::loops::vary::growth;
@@ -65,24 +65,34 @@ fn in_row(kernel: &mut Kernel, row: ValueId, block: Block) -> Block {
 
 /// The bounds of a loop that is to be unrolled.
 fn range(kernel: &Kernel, row: ValueId, looped: &For) -> Option<(i64, i64)> {
+    let (lo, hi) = constant_range(kernel, looped)?;
+    let is_plain = |statement: &Statement| matches!(statement, Statement::Let(_));
+    let fits = looped.body.statements.len() <= LARGEST && looped.body.statements.iter().all(is_plain);
+    let steps = (STEPS..=LONGEST).contains(&hi.checked_sub(lo)?);
+    (fits && steps && loads_across(kernel, row, looped).next().is_some()).then_some((lo, hi))
+}
+
+/// The bounds of a loop, if they are constants.
+pub(super) fn constant_range(kernel: &Kernel, looped: &For) -> Option<(i64, i64)> {
     let bound = |id: ValueId| match kernel.value(id).op {
         Op::Const(value) => value.as_int().and_then(|value| i64::try_from(value).ok()),
         _ => None,
     };
-    let (lo, hi) = (bound(looped.lo)?, bound(looped.hi)?);
-    let is_plain = |statement: &Statement| matches!(statement, Statement::Let(_));
-    let fits = looped.body.statements.len() <= LARGEST && looped.body.statements.iter().all(is_plain);
-    let steps = (STEPS..=LONGEST).contains(&hi.checked_sub(lo)?);
-    (fits && steps && loads_across(kernel, row, looped)).then_some((lo, hi))
+    bound(looped.lo).zip(bound(looped.hi))
 }
 
-fn loads_across(kernel: &Kernel, row: ValueId, looped: &For) -> bool {
+/// The offsets of loads along which a loop inside a row goes, and which the row goes across.
+pub(super) fn loads_across<'k>(
+    kernel: &'k Kernel,
+    row: ValueId,
+    looped: &'k For,
+) -> impl Iterator<Item = ValueId> + 'k {
     let [down, along] = [looped.var, row].map(|var| growth(kernel, var));
-    looped.body.statements.iter().any(|statement| {
-        let Statement::Let(id) = statement else { return false };
-        let Op::Load(_, offset) = kernel.value(*id).op else { return false };
+    looped.body.statements.iter().filter_map(move |statement| {
+        let Statement::Let(id) = statement else { return None };
+        let Op::Load(_, offset) = kernel.value(*id).op else { return None };
         let apart = along[offset.index()].is_none_or(|step| step.unsigned_abs() > 2);
-        apart && matches!(down[offset.index()], Some(1 | -1))
+        (apart && matches!(down[offset.index()], Some(1 | -1))).then_some(offset)
     })
 }
 
@@ -100,8 +110,8 @@ fn unrolled(kernel: &mut Kernel, looped: &For, (lo, hi): (i64, i64), to: &mut Ve
     let fresh: Vec<ValueId> = fresh.collect();
     let mut body = Vec::new();
     let by = int(kernel, STEPS, &mut body);
-    let far = sum(kernel, BinaryFn::Mul, var, by, &mut body);
-    let base = sum(kernel, BinaryFn::Add, far, first, &mut body);
+    let far = binary(kernel, BinaryFn::Mul, var, by, &mut body);
+    let base = binary(kernel, BinaryFn::Add, far, first, &mut body);
     let next = steps(kernel, looped, (base, STEPS), fresh.clone(), &mut body);
     let carried = looped.carried.iter().enumerate().map(|(at, carry)| {
         let (init, carried, next) = (inits[at], fresh[at], next[at]);
@@ -121,7 +131,7 @@ fn steps(
 ) -> Vec<ValueId> {
     for step in 0..count {
         let step = int(kernel, step, to);
-        let place = sum(kernel, BinaryFn::Add, base, step, to);
+        let place = binary(kernel, BinaryFn::Add, base, step, to);
         let mut copier = Copier::new(kernel);
         copier.set(looped.var, place);
         looped.carried.iter().zip(&state).for_each(|(carry, now)| copier.set(carry.carried, *now));
@@ -129,20 +139,6 @@ fn steps(
         state = looped.carried.iter().map(|carry| copier.get(carry.next)).collect();
     }
     state
-}
-
-fn int(kernel: &mut Kernel, number: i64, to: &mut Vec<Statement>) -> ValueId {
-    placed(kernel, Op::Const(Scalar::i64(number)), to)
-}
-
-fn sum(kernel: &mut Kernel, function: BinaryFn, a: ValueId, b: ValueId, to: &mut Vec<Statement>) -> ValueId {
-    placed(kernel, Op::Binary(function, a, b), to)
-}
-
-fn placed(kernel: &mut Kernel, op: Op, to: &mut Vec<Statement>) -> ValueId {
-    let id = add(kernel, Value { op, element: Element::I64 });
-    to.push(Statement::Let(id));
-    id
 }
 
 #[cfg(test)]
