@@ -53,7 +53,8 @@ impl Query {
     /// `tiles=2,5`: rows and columns of tiles
     pub(super) fn tiles(&self) -> Result<[i64; 2], Refusal> {
         let Some(text) = self.one("tiles") else { return Ok([1; 2]) };
-        let counts = text.split_once(',').and_then(|(down, right)| Some([down.parse().ok()?, right.parse().ok()?]));
+        let counts =
+            text.split_once(',').and_then(|(down, right)| Some([down.parse().ok()?, right.parse().ok()?]));
         counts.ok_or_else(|| {
             wrong(format!("`tiles` is written as two numbers, rows and columns: 2,5, not {}", quoted(text)))
         })

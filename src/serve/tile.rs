@@ -25,8 +25,8 @@ pub(super) const SIDE: i64 = 256;
 const SIDES: [i64; 6] = [16, 32, 64, 128, 256, 512];
 /// Levels run from one element in 2^60 to one element on a whole tile.
 const LEVELS: std::ops::RangeInclusive<i32> = -60..=8;
-/// Tiles that are read at once, each way at the most.
-const TILES: std::ops::RangeInclusive<i64> = 1..=64;
+/// Pixels of all tiles that are read at once, each way at the most.
+const MOST: i64 = 4096;
 
 /// Samples of a plane: numbers of the first and how many, per direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,6 @@ impl Window {
         side: i64,
         tiles: [i64; 2],
     ) -> Result<Window, Refusal> {
-        if tiles.iter().any(|count| !TILES.contains(count)) {
-            return Err(wrong(format!("1 to {} tiles each way can be read at once", TILES.end())));
-        }
         if !LEVELS.contains(&level) {
             return Err(wrong(format!(
                 "there is no level {level}, only {} to {}",
@@ -61,6 +58,12 @@ impl Window {
         let (step, zoom) = (1 << (-level).max(0), 1 << level.max(0));
         if !SIDES.contains(&side) || side < zoom {
             return Err(wrong(format!("a tile of level {level} cannot be {side} pixels wide")));
+        }
+        if let Some(count) = tiles.into_iter().find(|count| !(1..=MOST / side).contains(count)) {
+            let most = MOST / side;
+            return Err(wrong(format!(
+                "{count} tiles of {side} pixels cannot be read at once, only 1 to {most}"
+            )));
         }
         let side = i128::from(side / zoom);
         let first = [row, column].map(|number| i128::from(number) * side);

@@ -10,7 +10,7 @@ const $ = (id) => document.getElementById(id);
 const canvas = $("map");
 const context = canvas.getContext("2d");
 const camera = new Camera();
-const tiles = new Tiles(() => { settle(); later(); });
+const tiles = new Tiles(arrived);
 const COARSER = 4; // how many levels above the sharp one comes first
 const SLOW = 1000; // milliseconds of a tile that is worth waiting for with less
 
@@ -421,6 +421,14 @@ function fit() {
 let frame = 0;
 function later() {
   if (!frame) frame = requestAnimationFrame(draw);
+}
+
+// Tiles have arrived: the last one is shown at once, others a few at a time, since every frame draws all of them.
+let arrivals = 0;
+function arrived() {
+  settle();
+  if (tiles.missing() === 0) return later();
+  arrivals ||= setTimeout(() => { arrivals = 0; later(); }, 50);
 }
 
 function rectOf({ k, rows, columns, first }) {

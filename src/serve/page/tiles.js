@@ -10,6 +10,8 @@ import { npy } from "/npy.js";
 
 export const SIDE = 128; // samples of a sharp tile, each way: little of it lies beyond the edges of the screen
 export const ROUGH = 64; // and of one that comes before it
+const LONGEST = 4096n; // samples of a request, each way
+const FAR = 24; // the level from which on the server has other code for every 65,536 samples each way
 const AT_ONCE = 4; // the browser keeps six connections; one waits for news
 const KEPT = 1920;
 const AGAIN = 400; // milliseconds until a busy server is asked again
@@ -74,12 +76,20 @@ export class Tiles {
       for (const edge of tall ? [1, 3, 0, 2] : [0, 2, 1, 3]) {
         const next = edges.with(edge, edges[edge] + (edge < 2 ? -1n : 1n));
         const tiles = tilesOf(next);
-        if (tiles.length > most || !tiles.every(Boolean)) continue;
+        if (tiles.length > most || !tiles.every(Boolean) || !this.ofOnePiece(wish, next)) continue;
         [edges, grown] = [next, true];
         break;
       }
     }
     return tilesOf(edges);
+  }
+
+  // Whether one request may have all tiles between some edges.
+  ofOnePiece({ k, side }, edges) {
+    return [0, 1].every((way) => {
+      const [first, last] = [edges[way] * BigInt(side), (edges[way + 2] + 1n) * BigInt(side)];
+      return last - first <= LONGEST && (k < FAR || first >> 16n === (last - 1n) >> 16n);
+    });
   }
 
   // How many tiles a request has at the most: what takes a fifth of a second, so that the picture fills steadily and
