@@ -452,7 +452,8 @@ impl<'c, 'a> Elaborator<'c, 'a> {
 
     /// Whether a windowed body has no names for its local coordinates, which are then often written all the same.
     fn in_unnamed_window(&self) -> bool {
-        self.owner.windowed && self.owner.locals.is_empty() && self.calls.is_empty()
+        let unnamed = self.owner.locals.iter().all(|name| &**name == "_");
+        self.owner.windowed && unnamed && self.calls.is_empty()
     }
 
     fn frame(&self) -> &Frame {
