@@ -89,10 +89,17 @@ impl Stage {
 }
 
 /// What a script is compiled with.
-#[derive(Default)]
 pub struct Options<'a> {
-    /// `--set` values as (name, text).
+    /// Values of parameters as (name, text).
     pub settings: &'a [(String, String)],
+    /// The word that gives them, for messages about them.
+    pub set: &'a str,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { settings: &[], set: "--set" }
+    }
 }
 
 /// A compiled script.
@@ -132,7 +139,7 @@ pub fn compile(
     options: &Options<'_>,
     diagnostics: &mut Diagnostics,
 ) -> Option<Program> {
-    let graph = graph::check(sources, root, loader, options.settings, diagnostics)?;
+    let graph = graph::check(sources, root, loader, (options.set, options.settings), diagnostics)?;
     let accesses = access::infer(&graph, diagnostics);
     (!diagnostics.has_errors()).then_some(Program { graph, accesses })
 }

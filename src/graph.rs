@@ -263,19 +263,20 @@ pub struct Set {
     pub span: Span,
 }
 
-/// Checks the script `root` with everything it uses; `settings` are the `--set` values as text.
+/// Checks the script `root` with everything it uses; `settings` are the values of parameters as text, after the word that
+/// gives them: `--set`.
 ///
 /// All errors and warnings are in `diagnostics`; with errors the graph, if there is one, is only good for finding more.
 pub fn check(
     sources: &mut Sources,
     root: SourceId,
     loader: &dyn Loader,
-    settings: &[(String, String)],
+    (word, settings): (&str, &[(String, String)]),
     diagnostics: &mut Diagnostics,
 ) -> Option<Graph> {
     let mut modules = Modules::load(sources, root, loader, diagnostics);
     let math = modules.add_standard("math", sources, diagnostics);
-    let parsed: Vec<_> = settings.iter().map(|setting| settings::parse(setting, sources)).collect();
+    let parsed: Vec<_> = settings.iter().map(|setting| settings::parse(word, setting, sources)).collect();
     if diagnostics.has_errors() {
         return None;
     }

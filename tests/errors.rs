@@ -23,7 +23,13 @@ fn compiled(text: &str, settings: &[(String, String)]) -> (Sources, Vec<Diagnost
     let mut sources = Sources::default();
     let root = sources.add("script.itp", text);
     let mut diagnostics = Diagnostics::default();
-    let program = compile::compile(&mut sources, root, &Beside, &Options { settings }, &mut diagnostics);
+    let program = compile::compile(
+        &mut sources,
+        root,
+        &Beside,
+        &Options { settings, ..Options::default() },
+        &mut diagnostics,
+    );
     assert_eq!(
         program.is_none(),
         diagnostics.has_errors(),

@@ -26,7 +26,7 @@ fn emitted(args: &EmitArgs, report: &mut Report) -> Result<Outcome, Outcome> {
         find_names(args, &mut script, report)?;
     }
     let mut diagnostics = Diagnostics::default();
-    let options = Options { settings: &args.script.settings };
+    let options = Options { settings: &args.script.settings, ..Options::default() };
     let Script { name, sources, root, folder } = &mut script;
     let show = Show { tensor: args.tensor.as_deref(), after: args.after };
     let text = compile::emit(args.stage, sources, *root, folder, &options, show, &mut diagnostics);

@@ -46,7 +46,8 @@ impl Script {
         settings: &[(String, String)],
         diagnostics: &mut Diagnostics,
     ) -> Option<Program> {
-        compile::compile(&mut self.sources, self.root, &self.folder, &Options { settings }, diagnostics)
+        let options = Options { settings, ..Options::default() };
+        compile::compile(&mut self.sources, self.root, &self.folder, &options, diagnostics)
     }
 
     /// Compiles it and tells everything that is wrong with it.

@@ -43,6 +43,7 @@ pub struct Builder {
     vector_bits: Option<u32>,
     shared: Option<Shared>,
     slices: Option<&'static str>,
+    settings_word: Option<&'static str>,
 }
 
 /// Bytes of results that are kept between reads, unless the builder says otherwise.
@@ -77,6 +78,12 @@ impl Builder {
     /// Says where the texts of slices come from, for messages about them: `--read`, instead of `<slice>`.
     pub fn slices_from(mut self, place: &'static str) -> Builder {
         self.slices = Some(place);
+        self
+    }
+
+    /// Says what values of parameters are given with, for messages about them: `:set`, instead of `--set`.
+    pub fn settings_from(mut self, word: &'static str) -> Builder {
+        self.settings_word = Some(word);
         self
     }
 
@@ -183,7 +190,7 @@ impl Builder {
     ) -> Result<Engine> {
         let start = Instant::now();
         let mut diagnostics = Diagnostics::default();
-        let options = Options { settings: &self.settings };
+        let options = Options { settings: &self.settings, set: self.settings_word.unwrap_or("--set") };
         let program = deep(|| compile::compile(&mut sources, root, loader, &options, &mut diagnostics));
         match program {
             Some(program) => self.engine(program, sources, diagnostics, folder, start),

@@ -283,7 +283,7 @@ mod tests {
     fn graph(script: &str) -> Graph {
         let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());
         let root = sources.add("script.itp", script);
-        let graph = crate::graph::check(&mut sources, root, &NoFiles, &[], &mut diagnostics);
+        let graph = crate::graph::check(&mut sources, root, &NoFiles, ("--set", &[]), &mut diagnostics);
         graph.filter(|_| !diagnostics.has_errors()).unwrap_or_else(|| panic!("does not compile: {script}"))
     }
 

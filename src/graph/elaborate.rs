@@ -49,6 +49,16 @@ pub(super) enum Value {
     Table(Arc<Table>),
 }
 
+/// Names for so many local coordinates.
+fn unnamed(rank: usize) -> &'static str {
+    match rank {
+        0 | 1 => "[i]",
+        2 => "[i, j]",
+        3 => "[c, i, j]",
+        _ => "[…]",
+    }
+}
+
 /// What one body, or one function call, sees.
 struct Frame {
     id: ModuleId,
@@ -420,6 +430,10 @@ impl<'c, 'a> Elaborator<'c, 'a> {
             }
             None if in_function && self.frames[0].locals.find(name).is_some() => unknown
                 .help(format!("pass `{name}` as an argument: a function does not see the caller's labels")),
+            None if self.in_unnamed_window() => unknown.help(format!(
+                "add `as {}` after the `window` clause to name the coordinates in it, or declare it",
+                unnamed(self.owner.labels.len())
+            )),
             None => match self.labels() {
                 Some(labels) => unknown.help(format!("declare it, or use {labels}")),
                 None => unknown.help("declare it, or check its spelling"),
@@ -434,6 +448,12 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let labels: Vec<String> = labels.map(|label| quoted(label)).collect();
         let shown = self.calls.is_empty() && !labels.is_empty();
         shown.then(|| format!("a label of {}: {}", quoted(&tensor.name), labels.join(", ")))
+    }
+
+    /// Whether a windowed body has no names for its local coordinates, which are then often written all the same.
+    fn in_unnamed_window(&self) -> bool {
+        let unnamed = self.owner.locals.iter().all(|name| &**name == "_");
+        self.owner.windowed && unnamed && self.calls.is_empty()
     }
 
     fn frame(&self) -> &Frame {

@@ -1,4 +1,4 @@
-//! `--set name=value`: literals given from outside for parameters of the script.
+//! `--set name=value`: literals given from outside for parameters of the script; in a session, `:set name=value`.
 
 use super::check::{Checker, Setting};
 use super::modules::{ModuleId, Symbol};
@@ -15,8 +15,8 @@ pub(super) struct Parsed {
 }
 
 /// Reads the literal of one setting; its text becomes a source, so that messages can point at it.
-pub(super) fn parse((name, text): &(String, String), sources: &mut Sources) -> Parsed {
-    let source = sources.add(format!("--set {name}"), text.as_str());
+pub(super) fn parse(word: &str, (name, text): &(String, String), sources: &mut Sources) -> Parsed {
+    let source = sources.add(format!("{word} {name}"), text.as_str());
     Parsed { name: name.clone(), value: literal(text.trim()), source }
 }
 
@@ -59,12 +59,13 @@ fn apply_one(checker: &mut Checker<'_>, setting: Parsed) -> Result<()> {
     };
     let Some(value) = value else {
         let text = checker.sources.text(whole);
+        let given = &checker.sources.get(source).name;
         let (label, help) = match kind_of(checker, symbol) {
-            Given::Bool => ("not a bool", format!("give `true` or `false`: `--set {name}=true`")),
+            Given::Bool => ("not a bool", format!("give `true` or `false`: `{given}=true`")),
             Given::Number if is_number(text) => {
                 ("too large", "give a whole number below 2^64, or a float below 1.8e308".to_owned())
             }
-            Given::Number => ("not a number", format!("give a number: `--set {name}=8`")),
+            Given::Number => ("not a number", format!("give a number: `{given}=8`")),
         };
         return Diagnostic::new(Code::E0209, format!("parameter `{name}` cannot be {}", quoted(text)))
             .at(whole, label)
@@ -105,7 +106,10 @@ fn unknown(checker: &Checker<'_>, name: &str, whole: Span) -> Result<()> {
     });
     let params: Vec<&str> = params.collect();
     let help = match (closest(name, params.iter().copied()), params.is_empty()) {
-        (Some(close), _) => format!("write `--set {close}=…`"),
+        (Some(close), _) => {
+            let word = checker.sources.get(whole.source).name.split(' ').next().unwrap_or_default();
+            format!("write `{word} {close}=…`")
+        }
         (None, true) => "remove it: the script declares no `param`".to_owned(),
         (None, false) => format!("choose one of {}", params.join(", ")),
     };

@@ -31,6 +31,9 @@ pub(super) const JSON: &str = "application/json";
 /// Where the first element of a tile lies that its layer ends in.
 pub(super) const ORIGIN: HeaderName = HeaderName::from_static("itp-origin");
 
+/// How many times as much a tile computes by itself as it would with its neighbours.
+pub(super) const ALONE: HeaderName = HeaderName::from_static("itp-alone");
+
 /// A result that can be sent.
 pub(super) struct Answer {
     pub(super) kind: &'static str,

@@ -19,16 +19,16 @@ pub(super) struct Palette {
 
 /// The png file of a tile.
 pub(super) fn png(patch: &Patch, window: &Window, palette: &Palette) -> Result<Vec<u8>, Refusal> {
-    let side = window.count[0] as usize * window.zoom as usize;
+    let [height, width] = window.count.map(|count| count as usize * window.zoom as usize);
     let mut values = Vec::new();
     floats_of(patch.element, &patch.data, &mut values);
-    let mut pixels = vec![0; side * side * 4];
+    let mut pixels = vec![0; height * width * 4];
     for (at, pixel) in pixels.chunks_exact_mut(4).enumerate() {
-        if let Some(sample) = sample(patch, window, [at / side, at % side]) {
+        if let Some(sample) = sample(patch, window, [at / width, at % width]) {
             pixel.copy_from_slice(&colour(patch, palette, &values, sample));
         }
     }
-    rgba_file(side as u32, side as u32, &pixels).map_err(busy)
+    rgba_file(width as u32, height as u32, &pixels).map_err(busy)
 }
 
 /// Which sample of the patch a pixel shows, if any.

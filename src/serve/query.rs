@@ -50,6 +50,16 @@ impl Query {
         text.parse().map_err(|_| wrong(format!("`size` is a number of pixels, not {}", quoted(text))))
     }
 
+    /// `tiles=2,5`: rows and columns of tiles
+    pub(super) fn tiles(&self) -> Result<[i64; 2], Refusal> {
+        let Some(text) = self.one("tiles") else { return Ok([1; 2]) };
+        let counts =
+            text.split_once(',').and_then(|(down, right)| Some([down.parse().ok()?, right.parse().ok()?]));
+        counts.ok_or_else(|| {
+            wrong(format!("`tiles` is written as two numbers, rows and columns: 2,5, not {}", quoted(text)))
+        })
+    }
+
     /// `range=0..1`
     pub(super) fn range(&self) -> Result<Option<(f64, f64)>, Refusal> {
         let Some(text) = self.one("range") else { return Ok(None) };

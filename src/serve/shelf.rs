@@ -70,6 +70,14 @@ pub(super) struct Variant {
     pub(super) engine: Engine,
     /// Ranges of layers, by what they were asked for.
     pub(super) ranges: Mutex<BTreeMap<String, (f64, f64)>>,
+    /// What tiles compute by themselves, by what they were asked for.
+    pub(super) alone: Mutex<BTreeMap<String, f64>>,
+}
+
+impl Variant {
+    fn new(engine: Engine) -> Variant {
+        Variant { engine, ranges: Mutex::default(), alone: Mutex::default() }
+    }
 }
 
 /// When files were saved last, and how long they are.
@@ -152,7 +160,7 @@ fn open(options: &Options) -> Result<(Edition, Variant), Error> {
     let text = engine.sources().iter().next().map(|source| source.text.to_string()).unwrap_or_default();
     let digest = digest(&engine, options);
     let edition = Edition { digest, options: options.clone(), text, slots: Mutex::default() };
-    Ok((edition, Variant { engine, ranges: Mutex::default() }))
+    Ok((edition, Variant::new(engine)))
 }
 
 impl Edition {
@@ -169,7 +177,7 @@ impl Edition {
         let variant = slot.get_or_init(|| {
             let all: Settings = self.options.settings.iter().chain(settings).cloned().collect();
             let engine = compile_text(&self.options, &all, &self.text)?;
-            Ok(Arc::new(Variant { engine, ranges: Mutex::default() }))
+            Ok(Arc::new(Variant::new(engine)))
         });
         Ok(variant.clone()?)
     }

@@ -1,7 +1,8 @@
 //! A tile of a layer -> its elements: every 2^k-th along two dimensions, as far as the layer goes.
 //!
 //! ```text
-//! height at -3/5/-2, 256 wide    height[-4096:-2048:8, 10240:12288:8]
+//! height at -3/5/-2, 256 wide                height[-4096:-2048:8, 10240:12288:8]
+//! … and its neighbour to the right           height[-4096:-2048:8, 10240:14336:8]
 //! ```
 //!
 //! Sample number i is the element at i · step, so the tiles of a level share their elements with nobody and with no
@@ -24,6 +25,8 @@ pub(super) const SIDE: i64 = 256;
 const SIDES: [i64; 6] = [16, 32, 64, 128, 256, 512];
 /// Levels run from one element in 2^60 to one element on a whole tile.
 const LEVELS: std::ops::RangeInclusive<i32> = -60..=8;
+/// Pixels of all tiles that are read at once, each way at the most.
+const MOST: i64 = 4096;
 
 /// Samples of a plane: numbers of the first and how many, per direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +41,13 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The window of a tile of that many pixels each way.
-    pub(super) fn of_tile(level: i32, row: i64, column: i64, side: i64) -> Result<Window, Refusal> {
+    /// The window of a tile of that many pixels each way, with neighbours below it and to its right.
+    pub(super) fn of_tiles(
+        level: i32,
+        [row, column]: [i64; 2],
+        side: i64,
+        tiles: [i64; 2],
+    ) -> Result<Window, Refusal> {
         if !LEVELS.contains(&level) {
             return Err(wrong(format!(
                 "there is no level {level}, only {} to {}",
@@ -51,9 +59,16 @@ impl Window {
         if !SIDES.contains(&side) || side < zoom {
             return Err(wrong(format!("a tile of level {level} cannot be {side} pixels wide")));
         }
+        if let Some(count) = tiles.into_iter().find(|count| !(1..=MOST / side).contains(count)) {
+            let most = MOST / side;
+            return Err(wrong(format!(
+                "{count} tiles of {side} pixels cannot be read at once, only 1 to {most}"
+            )));
+        }
         let side = i128::from(side / zoom);
         let first = [row, column].map(|number| i128::from(number) * side);
-        Ok(Window { first, count: [side; 2], step, zoom })
+        let count = tiles.map(|count| i128::from(count) * side);
+        Ok(Window { first, count, step, zoom })
     }
 }
 
@@ -81,11 +96,7 @@ pub(super) fn read(
     room: &Arc<Semaphore>,
     cancel: &Cancel,
 ) -> Result<Patch, Refusal> {
-    // A layer with one dimension is a row, number 0.
-    let row = Interval::trusted(0, 0);
-    let interval = |dim: Option<usize>| dim.map_or(row, |dim| view.domain().dims()[dim].interval);
-    let rows = samples(interval(cut.rows), window, 0);
-    let columns = samples(interval(Some(cut.columns)), window, 1);
+    let [rows, columns] = shown(view, cut, window);
     let channels = if cut.channels.is_some() { channels(view, cut) } else { 1 };
     let size = [rows.1 as usize, columns.1 as usize];
     let bytes = size[0] * size[1] * channels * view.element.bytes() as usize;
@@ -95,10 +106,30 @@ pub(super) fn read(
     if bytes == 0 {
         return Ok(patch);
     }
-    let part = view.mapped(|map| narrowed(map, cut, [rows, columns], window.step)).map_err(wrong)?;
-    let prepared = engine.prepare_view(Arc::new(part))?.stopped_by(cancel);
+    let part = part(view, cut, [rows, columns], window.step)?;
+    let prepared = engine.prepare_view(part)?.stopped_by(cancel);
     let (array, _) = prepared.read_array()?;
     Ok(Patch { data: arranged(&array.data, cut, size, channels, view.element.bytes() as usize), ..patch })
+}
+
+/// Elements that have to be computed per element of a window; none where there are none, or too many for a request.
+pub(super) fn needs(engine: &Engine, view: &View, cut: &Cut, window: &Window) -> Option<f64> {
+    let [rows, columns] = shown(view, cut, window);
+    let size = rows.1 as f64 * columns.1 as f64;
+    let part = part(view, cut, [rows, columns], window.step).ok().filter(|_| size > 0.0)?;
+    Some(engine.prepare_view(part).ok()?.plan().elements as f64 / size)
+}
+
+/// First row and number of rows, first column and number of columns that a layer has in a window.
+fn shown(view: &View, cut: &Cut, window: &Window) -> [(i64, i64); 2] {
+    // A layer with one dimension is a row, number 0.
+    let row = Interval::trusted(0, 0);
+    let interval = |dim: Option<usize>| dim.map_or(row, |dim| view.domain().dims()[dim].interval);
+    [samples(interval(cut.rows), window, 0), samples(interval(Some(cut.columns)), window, 1)]
+}
+
+fn part(view: &View, cut: &Cut, ranges: [(i64, i64); 2], step: i64) -> Result<Arc<View>, Refusal> {
+    view.mapped(|map| narrowed(map, cut, ranges, step)).map(Arc::new).map_err(wrong)
 }
 
 fn channels(view: &View, cut: &Cut) -> usize {
@@ -171,17 +202,20 @@ mod tests {
     #[test]
     fn tiles_are_windows_of_samples() {
         let check = |level, row, column, expect: Option<Window>| {
-            assert_eq!(Window::of_tile(level, row, column, SIDE).ok(), expect);
+            assert_eq!(Window::of_tiles(level, [row, column], SIDE, [1; 2]).ok(), expect);
         };
         check(0, -1, 2, Some(Window { first: [-256, 512], count: [256; 2], step: 1, zoom: 1 }));
         check(-3, 0, 1, Some(Window { first: [0, 256], count: [256; 2], step: 8, zoom: 1 }));
         check(8, 5, -7, Some(Window { first: [5, -7], count: [1; 2], step: 1, zoom: 256 }));
         check(9, 0, 0, None);
         check(-61, 0, 0, None);
-        assert!(Window::of_tile(-60, i64::MAX, i64::MIN, SIDE).is_ok());
+        assert!(Window::of_tiles(-60, [i64::MAX, i64::MIN], SIDE, [1; 2]).is_ok());
         let small = Window { first: [-64, 128], count: [64; 2], step: 16, zoom: 1 };
-        assert_eq!(Window::of_tile(-4, -1, 2, 64).ok(), Some(small));
-        assert!(Window::of_tile(8, 0, 0, 64).is_err() && Window::of_tile(0, 0, 0, 100).is_err());
+        let of_tiles = |level, at, side, tiles| Window::of_tiles(level, at, side, tiles).ok();
+        assert_eq!(of_tiles(-4, [-1, 2], 64, [1; 2]), Some(small));
+        assert_eq!(of_tiles(-4, [-1, 2], 64, [1, 3]), Some(Window { count: [64, 192], ..small }));
+        assert_eq!(of_tiles(8, [0; 2], 64, [1; 2]).or(of_tiles(0, [0; 2], 100, [1; 2])), None);
+        assert_eq!(of_tiles(0, [0; 2], 64, [0, 1]).or(of_tiles(0, [0; 2], 64, [1, 65])), None);
     }
 
     #[test]

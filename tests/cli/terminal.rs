@@ -118,6 +118,12 @@ fn a_session_on_a_terminal() {
     // A name is completed, and brackets that are open go on in the next line.
     terminal.line("hei\t[0:1,\r0:2]\r");
     terminal.shows("f32[y: 1, x: 2]");
+    // Below an item that is not over stands how it ends; no key takes that for a part of it.
+    terminal.line("tensor open: f32[x: inf] =\r");
+    terminal.shows("goes on; an empty line ends it");
+    terminal.press("\x1b[C x / 4 + 0.125\r");
+    terminal.line("open[0:2]\r");
+    terminal.shows("0.375");
     terminal.line(":show height[0:8, 0:8]\r");
     terminal.shows("\x1b[38;5;");
     terminal.shows("▀");

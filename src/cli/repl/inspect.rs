@@ -179,7 +179,7 @@ fn emitted(session: &Session, stage: Stage, tensor: &str) -> Told {
         session.settings.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
     let folder = files::Folder { path: session.folder.clone() };
     let show = Show { tensor: (!tensor.is_empty()).then_some(tensor), after: None };
-    let options = Options { settings: &settings };
+    let options = Options { settings: &settings, ..Options::default() };
     let text = compile::emit(stage, &mut sources, root, &folder, &options, show, &mut diagnostics);
     text.ok_or_else(|| session.several(diagnostics, &sources))
 }

@@ -187,7 +187,7 @@ impl Session {
             Err(error) => match missing(&error) {
                 Some(names) => {
                     self.waiting = with(waiting, &new);
-                    Ok(wait_text(&new, &names))
+                    Ok(wait_text(&new, &names, &error))
                 }
                 None => Err(self.error(error)),
             },
@@ -252,7 +252,7 @@ impl Session {
         let root = sources.add("<session>", script(pieces) + more);
         // A lone value is asked for once.
         let shared = if more.is_empty() { self.shared.clone() } else { self.shared.keeping_nothing() };
-        let mut builder = Engine::builder().share(&shared).slices_from("<typed>");
+        let mut builder = Engine::builder().share(&shared).slices_from("<typed>").settings_from(":set");
         for (name, value) in &self.settings {
             builder = builder.set(name, value);
         }
@@ -326,11 +326,15 @@ fn missing(error: &Error) -> Option<BTreeSet<String>> {
     errors.map(name).collect()
 }
 
-fn wait_text(new: &[Piece], names: &BTreeSet<String>) -> String {
+fn wait_text(new: &[Piece], names: &BTreeSet<String>, error: &Error) -> String {
     let new: Vec<String> = new.iter().map(|piece| quoted(&piece_name(piece))).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let verb = if new.len() == 1 { "waits" } else { "wait" };
-    format!("{} {verb} for {}\n", new.join(", "), names.join(", "))
+    // A window's own coordinates are named, not declared: whoever waits for them waits for ever.
+    let unnamed = |one: &Diagnostic| one.help.iter().find(|help| help.starts_with("add `as ")).cloned();
+    let help = error.diagnostics().iter().find_map(unnamed);
+    let help = help.map(|help| format!("  = help: {help}\n")).unwrap_or_default();
+    format!("{} {verb} for {}\n{help}", new.join(", "), names.join(", "))
 }
 
 /// What every tensor of the script itself is.

@@ -1,4 +1,4 @@
-//! A bounded view -> a table with its coordinates, of which only what is shown is computed.
+//! A bounded view -> a table with its coordinates, with as many columns as fit; no more is computed than could fit.
 //!
 //! ```text
 //!   y\x      -1       0       1
@@ -23,27 +23,40 @@ const TABLES: (i64, i64) = (4, 1);
 /// Cells by their coordinates.
 type Cells = BTreeMap<Vec<i64>, String>;
 
-/// The elements of a view as text, `columns` characters wide, about.
+/// The elements of a view as text, `columns` characters wide at the most, if two columns of elements fit there.
 pub fn table(engine: &Engine, view: &Arc<View>, columns: usize) -> Result<String, Error> {
     let dims = view.domain().dims();
-    let fit = (columns.saturating_sub(12) / (wide(view.element) + 2)).max(4) as i64;
+    let narrow = if view.element.is_float() { 6 } else { 3 };
+    let most = ((columns / narrow) as i64).max(2);
+    let widest = shown(dims, most);
+    if widest.iter().any(Vec::is_empty) {
+        return Ok("no elements".to_owned());
+    }
+    let cells = read(engine, view, &widest)?;
+    let texts = (2..=most).rev().map(|fit| text(&cells, &shown(dims, fit), dims, fit));
+    let fits = |text: &String| text.lines().all(|line| line.chars().count() <= columns);
+    let narrowest = || text(&cells, &shown(dims, 2), dims, 2);
+    Ok(texts.into_iter().find(fits).unwrap_or_else(narrowest))
+}
+
+/// What is shown of each dimension where so many columns fit.
+fn shown(dims: &[Dim], fit: i64) -> Vec<Vec<Interval>> {
     let limits = |dim: usize| match dims.len() - 1 - dim {
         0 if dims.len() == 1 => (fit * ROWS.0, fit * 2),
         0 => (fit, fit / 2),
         1 => ROWS,
         _ => TABLES,
     };
-    let shown: Vec<Vec<Interval>> =
-        dims.iter().enumerate().map(|(at, dim)| ends(dim.interval, limits(at))).collect();
-    if shown.iter().any(Vec::is_empty) {
-        return Ok("no elements".to_owned());
+    dims.iter().enumerate().map(|(at, dim)| ends(dim.interval, limits(at))).collect()
+}
+
+/// What is shown, as text; of one dimension, so many elements in a row.
+fn text(cells: &Cells, shown: &[Vec<Interval>], dims: &[Dim], fit: i64) -> String {
+    match dims.len() {
+        0 => cells.values().next().cloned().unwrap_or_default(),
+        1 => row_text(cells, &shown[0], fit),
+        _ => tables(cells, shown, dims),
     }
-    let cells = read(engine, view, &shown)?;
-    Ok(match dims.len() {
-        0 => cells.into_values().next().unwrap_or_default(),
-        1 => row_text(&cells, &shown[0], fit),
-        _ => tables(&cells, &shown, dims),
-    })
 }
 
 /// All of a range, or both of its ends.
@@ -90,21 +103,10 @@ fn read(engine: &Engine, view: &Arc<View>, shown: &[Vec<Interval>]) -> Result<Ce
     Ok(cells)
 }
 
-/// How many characters a cell takes, about.
-fn wide(element: Element) -> usize {
-    match element {
-        Element::U8 => 3,
-        Element::I8 => 4,
-        Element::Bool | Element::U16 => 5,
-        Element::I16 => 6,
-        Element::F16 | Element::F32 | Element::F64 => 8,
-        Element::U32 | Element::U64 | Element::I32 | Element::I64 => 8,
-    }
-}
-
 /// One dimension: rows of as many cells as fit, each after the coordinate of its first.
 fn row_text(cells: &Cells, shown: &[Interval], fit: i64) -> String {
-    let width = cells.values().map(|cell| cell.chars().count()).max().unwrap_or(0);
+    let seen = shown.iter().flat_map(|range| range.first()..=range.last());
+    let width = seen.map(|x| cells[&vec![x]].chars().count()).max().unwrap_or(0);
     let label = shown.iter().flat_map(|range| [range.first(), range.last()]);
     let label = label.map(|at| at.to_string().len()).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -265,6 +267,51 @@ c = 1
         let text = table(&engine, &view, 40).expect("a table");
         assert_eq!(text.lines().count(), 1 + 6 + 1 + 6);
         assert!(text.lines().last().is_some_and(|line| line.starts_with("  999999999  ")), "{text}");
+    }
+
+    #[test]
+    fn tables_have_as_many_columns_as_fit() {
+        let check = |script: &str, slice: &str, width: usize, expect: &str| {
+            let engine = Engine::compile(script).expect("compiles");
+            let view = engine.view(slice).expect("a slice");
+            let text = table(&engine, &view, width).expect("a table");
+            assert_eq!(text, expect.trim_matches('\n'));
+        };
+        let far = "tensor far: i64[y: inf, x: inf] = 1000000000000000 * y + x";
+        check(
+            far,
+            "far[1:2, 7:99]",
+            60,
+            "
+  y\\x                 7  …                98
+    1  1000000000000007  …  1000000000000098",
+        );
+        let digits = "tensor digits: u8[y: inf, x: inf] = (y + x) % 10";
+        check(
+            digits,
+            "digits[0:1, 0:18]",
+            62,
+            "
+  y\\x  0  1  2  3  4  5  6  7  8  9  10  11  12  13  14  15  16  17
+    0  0  1  2  3  4  5  6  7  8  9   0   1   2   3   4   5   6   7",
+        );
+        // Too narrow for anything: both ends, whatever it takes.
+        check(
+            digits,
+            "digits[0:1, 0:18]",
+            4,
+            "
+  y\\x  0  …  17
+    0  0  …   7",
+        );
+        check(
+            "tensor a: i64[x: inf] = 100000000 * x",
+            "a[1:6]",
+            40,
+            "
+  1:  100000000  200000000  300000000
+  4:  400000000  500000000",
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::syntax::goes_on;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::{CmdKind, Highlighter};
-use rustyline::hint::Hinter;
+use rustyline::hint::{Hint, Hinter};
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
@@ -97,11 +97,37 @@ impl Completer for Guide {
     }
 }
 
-impl Hinter for Guide {
-    type Hint = String;
+/// What stands dimly behind the end of a line.
+struct Dim {
+    text: String,
+    /// It can be taken over into the line.
+    can_be_taken: bool,
+}
 
-    fn hint(&self, line: &str, pos: usize, _: &Context<'_>) -> Option<String> {
-        if pos == line.len() { hint(&self.vocabulary, line) } else { None }
+impl Hint for Dim {
+    fn display(&self) -> &str {
+        &self.text
+    }
+
+    fn completion(&self) -> Option<&str> {
+        self.can_be_taken.then_some(self.text.as_str())
+    }
+}
+
+/// Stands in the empty line below an item that is not over.
+const GOES_ON: &str = "  … goes on; an empty line ends it, Ctrl-C gives it up";
+
+impl Hinter for Guide {
+    type Hint = Dim;
+
+    fn hint(&self, line: &str, pos: usize, _: &Context<'_>) -> Option<Dim> {
+        if pos < line.len() {
+            return None;
+        }
+        if line.ends_with('\n') {
+            return Some(Dim { text: GOES_ON.to_owned(), can_be_taken: false });
+        }
+        hint(&self.vocabulary, line).map(|text| Dim { text, can_be_taken: true })
     }
 }
 

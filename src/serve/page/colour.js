@@ -55,9 +55,14 @@ export class Palette {
   }
 
   paintColours(numbers, bytes, plane, channels) {
-    for (let i = 0; i < plane; i++) {
-      for (let c = 0; c < channels; c++) bytes[4 * i + c] = this.level(numbers[c * plane + i]);
-      if (channels < 4) bytes[4 * i + 3] = 255;
+    const [lo, hi] = this.range ?? [0, 1];
+    const span = hi - lo;
+    bytes.fill(255);
+    for (let c = 0; c < channels; c++) {
+      for (let i = 0, from = c * plane; i < plane; i++) {
+        const level = ((numbers[from + i] - lo) / span) * 255;
+        bytes[4 * i + c] = level >= 255 ? 255 : level > 0 ? (level + 0.5) | 0 : 0; // NaN is not above 0
+      }
     }
   }
 

@@ -10,7 +10,7 @@ const $ = (id) => document.getElementById(id);
 const canvas = $("map");
 const context = canvas.getContext("2d");
 const camera = new Camera();
-const tiles = new Tiles(() => { settle(); later(); });
+const tiles = new Tiles(arrived);
 const COARSER = 4; // how many levels above the sharp one comes first
 const SLOW = 1000; // milliseconds of a tile that is worth waiting for with less
 
@@ -361,21 +361,23 @@ function inside({ k, side: samples, row, column }) {
 
 function wish(one, kind) {
   const { layer, words } = state.address;
-  const { k, side, row, column } = one;
-  const url = `/tiles/${layer}/${-k}/${column}/${row}.npy?${words}&size=${side}`;
-  return { ...one, key: keyOf(one), url, set: state.set, pace: paceOf(), kind };
+  return { ...one, key: keyOf(one), address: `/tiles/${layer}/${-one.k}`, words, set: state.set, kind, ...paces() };
 }
 
 function keyOf({ k, side, row, column }) { return `${state.set} ${k} ${side} ${row} ${column}`; }
 
-function paceOf() { return `${state.layer.name} ${level() > 0}`; }
+// What tiles are timed by: one for all levels that leave elements out, and one for that which does not.
+function paces() {
+  const [near, far] = [`${state.layer.name} near`, `${state.layer.name} far`];
+  return { near, pace: level() > 0 ? far : near };
+}
 
 // Rough tiles first where there is nothing yet, then the sharp ones, then their neighbours; where sharp ones take long,
 // tiles come before them that are a quarter as sharp.
 function wishes() {
   const k = level();
   const sharp = covering(k, SIDE, 0n);
-  const pace = tiles.pace(paceOf());
+  const pace = tiles.pace(paces().pace);
   const useless = pace.sharp > 0 && pace.rough > 3 * pace.sharp;
   const bare = sharp.some((tile) => !hasAny(tile)) && !useless;
   const slow = pace.sharp > SLOW;
@@ -419,6 +421,14 @@ function fit() {
 let frame = 0;
 function later() {
   if (!frame) frame = requestAnimationFrame(draw);
+}
+
+// Tiles have arrived: the last one is shown at once, others a few at a time, since every frame draws all of them.
+let arrivals = 0;
+function arrived() {
+  settle();
+  if (tiles.missing() === 0) return later();
+  arrivals ||= setTimeout(() => { arrivals = 0; later(); }, 50);
 }
 
 function rectOf({ k, rows, columns, first }) {

@@ -134,6 +134,44 @@ fn tiles_hold_every_so_many_elements() {
 }
 
 #[test]
+fn neighbours_read_together_are_the_same_bits() {
+    let folder = Folder::with(
+        "a.itp",
+        "tensor start: f32[y: inf, x: inf] = rand(y, x)\n\
+         tensor h: f32[t: 0..31, y: inf, x: inf] = if t == 0 then start[y, x]\n\
+           else (sum(i in -1..=1, j in -1..=1) h[t - 1, y + i, x + j]) * 0.111\n\
+         tensor end: i32[c: 3, y: -5..40, x: 0..90] = 1000 * c + 100 * y + x\n",
+    );
+    let serving = Serving::start(&folder, &["a.itp"]);
+    let tile = |layer: &str, row: i64, column: i64, more: &str| {
+        let reply = serving.get(&format!("/tiles/{layer}/-1/{column}/{row}.npy?size=32&{more}"));
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        (reply.shape(), reply.header("itp-origin").map(str::to_owned), reply.elements(u32::from_le_bytes))
+    };
+    let (shape, origin, block) = tile("h", -1, 2, "at=t:30&tiles=2,3");
+    assert_eq!((shape.as_str(), origin.as_deref()), ("(64, 96)", Some("-32,64")));
+    for (row, column) in (0..2).flat_map(|row| (0..3).map(move |column| (row, column))) {
+        let (_, _, alone) = tile("h", row - 1, column + 2, "at=t:30");
+        let line = |at: usize| (row as usize * 32 + at) * 96 + column as usize * 32;
+        let part: Vec<u32> = (0..32).flat_map(|at| block[line(at)..line(at) + 32].to_vec()).collect();
+        assert_eq!(part, alone, "tile {row}, {column} of the block");
+    }
+    // What has an end ends in a block, too.
+    let (shape, origin, _) = tile("end", -1, 0, "dims=c,y,x&tiles=3,2");
+    assert_eq!((shape.as_str(), origin.as_deref()), ("(3, 22, 45)", Some("-2,0")));
+    // A tile says how much more it computes by itself than with its neighbours.
+    let alone = |path: &str| {
+        let reply = serving.get(path);
+        reply.header("itp-alone").and_then(|text| text.parse::<f64>().ok()).expect("a number")
+    };
+    let wide = alone("/tiles/h/0/0/0.npy?size=32&at=t:30");
+    assert_eq!(wide, 3.83, "92 × 92 elements for 32 × 32, 188 × 188 for 128 × 128");
+    assert_eq!(alone("/tiles/start/0/0/0.npy?size=32"), 1.0);
+    let picture = serving.get("/tiles/start/0/0/0.png?size=32&tiles=2,3");
+    assert_eq!((picture.status, &picture.body[16..24]), (200, &[0, 0, 0, 96, 0, 0, 0, 64][..]));
+}
+
+#[test]
 fn tiles_end_where_the_layer_does() {
     let (_folder, serving) = started();
     let check = |path: &str, shape: &str, origin: &str, ends: Option<(i32, i32)>| {
@@ -282,6 +320,11 @@ fn nonsense_is_refused_and_never_worse() {
     // `1000 * y` leaves 64 bits there, and the language says what it is then.
     check("/tiles/ramp/-60/0/0.npy", 200);
     check("/tiles/ramp/0/0/0.png?size=100", 400);
+    check("/tiles/ramp/0/0/0.png?tiles=2", 400);
+    check("/tiles/ramp/0/0/0.npy?tiles=0,1", 400);
+    check("/tiles/ramp/0/0/0.npy?tiles=1,17", 400);
+    check("/tiles/ramp/0/0/0.npy?tiles=-9223372036854775808,9223372036854775807", 400);
+    check("/tiles/ramp/0/9223372036854775807/-9223372036854775808.npy?tiles=16,16&size=16", 200);
     check("/tiles/ramp/0/0/0.png?range=1", 400);
     check("/tiles/ramp/0/0/0.png?colormap=plaid", 400);
     check("/tiles/ramp/0/0/0.npy?dims=q", 400);
