@@ -117,6 +117,13 @@ pub(super) enum When {
     NotZero = 0x5,
 }
 
+/// The cache that a line is brought to, at the least.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Nearness {
+    First = 1,
+    Second = 2,
+}
+
 impl Bytes {
     fn push(&mut self, bytes: &[u8]) {
         self.code.extend_from_slice(bytes);
@@ -260,8 +267,8 @@ impl Bytes {
     }
 
     /// Brings a line nearer; any address will do.
-    pub(super) fn prefetch(&mut self, line: Memory) {
-        self.general(&[0x0f, 0x18], Gpr(1), Rm::Memory(line), 0);
+    pub(super) fn prefetch(&mut self, to: Nearness, line: Memory) {
+        self.general(&[0x0f, 0x18], Gpr(to as u8), Rm::Memory(line), 0);
     }
 
     pub(super) fn copy(&mut self, to: Gpr, from: Gpr) {
@@ -518,9 +525,11 @@ mod tests {
 
     #[test]
     fn prefetches_read_back() {
-        let mut bytes = Bytes::default();
-        bytes.prefetch(Memory::at(R11, 128));
-        let text = read_back(&bytes.code);
-        assert!(text.starts_with("prefetcht0 ") && text.ends_with("[r11+80h]"), "{text}");
+        for (to, name) in [(Nearness::First, "prefetcht0 "), (Nearness::Second, "prefetcht1 ")] {
+            let mut bytes = Bytes::default();
+            bytes.prefetch(to, Memory::at(R11, 128));
+            let text = read_back(&bytes.code);
+            assert!(text.starts_with(name) && text.ends_with("[r11+80h]"), "{text}");
+        }
     }
 }

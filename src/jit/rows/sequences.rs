@@ -1,13 +1,14 @@
 //! Steps of a vector program that take several instructions: quotients, low words, gathers, loads at a lane.
 
 use super::allocate::{Allocator, LAST_STEP, Pass, TAIL, in_frame, in_pool, on_stack, plain};
-use super::evex::{Bits, Index, Memory, Operands, R11, RAX, Rm, When};
+use super::evex::{Bits, Index, Memory, Nearness, Operands, R11, RAX, RSI, Rm, When};
 use super::ops::{self, Encoding};
 use super::program::{Address, Class, Inst, Part, Shape};
 
 /// Bytes between elements of a block that is turned and those whose lines are asked for meanwhile. Blocks follow each
 /// other up through their source, and one takes so many instructions that the processor does not see the next by itself.
-/// Loops inside a row, which sum, go on along the lines that they began, which it does see: there, asking costs more than it gives.
+/// Loops inside a row, which sum, go on along the lines that they began, which it does see: asking would cost more than
+/// it gives.
 const AHEAD: i32 = 128;
 
 impl Allocator<'_> {
@@ -105,9 +106,30 @@ impl Allocator<'_> {
         let memory = Rm::Memory(Memory::at(R11, address.offset));
         let operands = Operands { mask, zeroing: mask != 0, ..plain(dst, 0, memory) };
         self.bytes.vector(inst.encoding, self.bits, &operands);
-        if self.pinned.is_empty() {
-            self.bytes.prefetch(Memory::at(R11, address.offset.wrapping_add(AHEAD)));
+        if !self.pinned.is_empty() {
+            return;
         }
+        self.bytes.prefetch(Nearness::First, Memory::at(R11, address.offset.wrapping_add(AHEAD)));
+        let lanes = self.bits.bytes() / 4;
+        if self.pass != Pass::Tail && lane + 1 == lanes {
+            self.ask_beside(address, pace, lanes);
+        }
+    }
+
+    /// At the end of a row, asks for the lines beside those whose last one was loaded. Large results are made in strips
+    /// whose rows have one block each (`run/across.rs`), and that is where the next strip begins. The lines go to the
+    /// second-level cache: in the first one they would take the place of those that are turned now.
+    fn ask_beside(&mut self, address: Address, pace: Option<usize>, lanes: i32) {
+        self.bytes.compare(RAX, RSI);
+        let goes_on = self.bytes.jump_forward(When::NotZero);
+        for _ in 0..lanes {
+            match pace {
+                Some(slot) => self.bytes.add_memory(R11, in_frame(slot)),
+                None => self.bytes.add(R11, address.step as i32),
+            }
+            self.bytes.prefetch(Nearness::Second, Memory::at(R11, address.offset));
+        }
+        self.bytes.land(goes_on);
     }
 
     /// Whether the instruction before loaded at the lane before, so that r11 has its address.
