@@ -63,7 +63,8 @@ impl Script {
     /// Parses too: a script and what it uses are checked together.
     fn check(&self) -> Graph {
         let (mut sources, root) = self.sources();
-        graph::check(&mut sources, root, self, &[], &mut Diagnostics::default()).expect("the script is right")
+        graph::check(&mut sources, root, self, ("--set", &[]), &mut Diagnostics::default())
+            .expect("the script is right")
     }
 
     /// Microseconds of each part.
