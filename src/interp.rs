@@ -17,7 +17,7 @@ use crate::graph::{Blend, BlendKind, Graph, Pointwise, Set, Tensor, TensorKind, 
 use crate::index::interval::finite;
 use crate::index::walk::points;
 use crate::index::{Interval, OutputMap, Overflow, Transform, Window};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What the interpreter asks of the world outside the script.
 pub trait Host {
@@ -126,9 +126,25 @@ impl<'g> Interp<'g> {
         Ok(value)
     }
 
-    /// How many elements of a tensor were computed since the last write.
+    /// How many elements of a tensor that is computed were, since the last write.
     pub fn computed(&self, tensor: TensorId) -> usize {
-        self.known[tensor.index()].len()
+        match self.graph.tensor(tensor).kind {
+            TensorKind::Input(_) | TensorKind::Var(_) => 0,
+            TensorKind::Pointwise(_) | TensorKind::Windowed(_) => self.known[tensor.index()].len(),
+        }
+    }
+
+    /// How many windows cover the elements of a tensor that were computed since the last write; none of what has no windows.
+    pub fn windows(&self, tensor: TensorId) -> usize {
+        let TensorKind::Windowed(windowed) = &self.graph.tensor(tensor).kind else { return 0 };
+        let domain = self.graph.tensor(tensor).domain.dims();
+        let mut numbers = HashSet::new();
+        for coords in self.known[tensor.index()].keys() {
+            let dims = windowed.windows.dims.iter().zip(domain).zip(coords);
+            let all = dims.map(|((window, dim), coord)| covering(*window, dim.interval, *coord));
+            numbers.extend(all.collect::<Result<Vec<Interval>>>().iter().flat_map(|all| points(all)));
+        }
+        numbers.len()
     }
 
     /// The elements of a tensor that were asked for so far, in order.

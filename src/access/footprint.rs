@@ -95,7 +95,11 @@ pub(super) fn coordinates(
     }
     for (at, (window, numbers)) in windows.iter().zip(numbers).enumerate() {
         domains.insert(Coord::Window(at as u32), *numbers);
-        domains.insert(Coord::Local(at as u32), Interval::sized(0, window.size()).unwrap_or(Interval::all()));
+        let whole = Interval::sized(0, window.size()).unwrap_or(Interval::all());
+        // Of a single window only the places that are asked for are computed.
+        let start = numbers.single().and_then(|number| window.range(number).ok()).map(|range| range.first());
+        let asked = start.and_then(|start| region[at].shift(start.checked_neg()?).ok());
+        domains.insert(Coord::Local(at as u32), asked.map_or(whole, |asked| whole.intersect(asked)));
     }
     for (var, binder) in resolved.body.binders.iter().enumerate() {
         let range = Interval::new(binder.lo, binder.hi.max(binder.lo)).unwrap_or(Interval::all());

@@ -310,7 +310,7 @@ impl<'b> Ranges<'b> {
                 ty if ty.is_float() => from_float(self.float_now(path, *a), body.ty(id)),
                 // A large u64 is a negative i64.
                 Ty::Strong(Element::U64) if !of(*a).is_bounded() => own,
-                _ => of(*a),
+                _ => wrapped(of(*a), body.ty(id)).unwrap_or_else(|| of(*a)),
             },
             Op::Table(table, at) => {
                 let values = &body.tables[table.index()].values;
@@ -443,6 +443,17 @@ impl<'b> Ranges<'b> {
             _ => ANY,
         }
     }
+}
+
+/// What a narrow type makes of numbers that all lie equally many times its values away.
+fn wrapped(values: Interval, ty: Ty) -> Option<Interval> {
+    let (lo, hi) = ty.strong()?.int_range().filter(|_| values.is_bounded() && !values.is_empty())?;
+    let width = hi - lo + 1;
+    let [first, last] = [values.first(), values.last()].map(i128::from);
+    let times = (first - lo).div_euclid(width);
+    ((last - lo).div_euclid(width) == times)
+        .then(|| interval(Some(first - times * width), Some(last - times * width)))
+        .flatten()
 }
 
 /// The values of an integer type; ends beyond the index space count as unbounded.

@@ -21,7 +21,7 @@ fn emitted(args: &EmitArgs, report: &mut Report) -> Result<Outcome, Outcome> {
         return of_reads(args, report);
     }
     let mut script = Script::open_or_tell(&args.file, report)?;
-    session::refuse_run_options(&script.name, &args.options, "emit", report)?;
+    session::remark_run_options(&args.options, "emit", report);
     if args.tensor.is_some() || !args.script.bindings.is_empty() {
         find_names(args, &mut script, report)?;
     }
@@ -39,7 +39,7 @@ fn of_reads(args: &EmitArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let mut options = args.options.clone();
     options.threads = Some(options.threads.unwrap_or(1));
     let mut session = session::open(&args.file, &args.read, &args.script, &options, report)?;
-    session::refuse_run_options(&session.name, &options, "emit", report)?;
+    session::remark_run_options(&options, "emit", report);
     let mut text = String::new();
     for (name, view) in session.reads(&args.read, report)? {
         text.push_str(&format!("# {name}\n"));

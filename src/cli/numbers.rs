@@ -45,24 +45,27 @@ fn shape(view: &View) -> String {
 
 /// What was computed, as a table.
 pub(super) fn stats_table(stats: &Stats) -> String {
-    let width = stats.windows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(6);
-    let mut text = format!("{:<width$}  {:>12}  {:>12}", "tensor", "computed", "reused");
+    let width = stats.windows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).max(7);
+    let mut text = String::new();
+    if !stats.windows.is_empty() {
+        let _ = writeln!(text, "{:<width$}  {:>12}  {:>12}", "windows", "computed", "reused");
+    }
     for (name, windows) in &stats.windows {
-        let _ = write!(text, "\n{name:<width$}  {:>12}  {:>12}", windows.computed, windows.reused);
+        let _ = writeln!(text, "{name:<width$}  {:>12}  {:>12}", windows.computed, windows.reused);
     }
     if !stats.computed.is_empty() {
         let counts: Vec<String> =
             stats.computed.iter().map(|(name, count)| format!("{count} of {name}")).collect();
-        let _ = write!(text, "\nelements computed: {}", counts.join(", "));
+        let _ = writeln!(text, "elements computed: {}", counts.join(", "));
     }
     for stored in &stats.formats {
         let (own, dense) = (bytes(stored.bytes), bytes(stored.dense));
-        let _ = write!(text, "\nstored  {} in {own} as {}, {dense} if dense", stored.tensor, stored.format);
+        let _ = writeln!(text, "stored  {} in {own} as {}, {dense} if dense", stored.tensor, stored.format);
     }
     let (tiles, memory) = (stats.tiles, stats.bytes);
     let _ = write!(
         text,
-        "\ntiles   {} computed, {} freed, {} live at the peak (planned {}), {} live",
+        "tiles   {} computed, {} freed, {} live at the peak (planned {}), {} live",
         tiles.computed, tiles.freed, tiles.live_peak, tiles.live_peak_planned, tiles.live_end
     );
     let _ = write!(

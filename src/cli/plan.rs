@@ -31,7 +31,7 @@ pub(super) fn plan(args: &PlanArgs, report: &mut Report) -> Outcome {
 
 fn planned(args: &PlanArgs, report: &mut Report) -> Result<Outcome, Outcome> {
     let session = session::open(&args.file, &args.read, &args.script, &args.options, report)?;
-    session::refuse_run_options(&session.name, &args.options, "plan", report)?;
+    session::remark_run_options(&args.options, "plan", report);
     let describe = if args.json { as_json } else { as_text };
     let mut text = String::new();
     let mut charts = Vec::new();

@@ -354,26 +354,17 @@ fn chrome_trace(trace: &Trace) -> String {
     format!("{:#}\n", json!({"traceEvents": events, "displayTimeUnit": "ms"}))
 }
 
-/// Options that tell about a run are refused where nothing runs.
-pub(super) fn refuse_run_options(
-    name: &str,
-    options: &RunOptions,
-    command: &str,
-    report: &mut Report,
-) -> Result<(), Outcome> {
+/// Options that tell about a run are there for all commands; where nothing runs they have nothing to tell.
+pub(super) fn remark_run_options(options: &RunOptions, command: &str, report: &Report) {
     let given = [
         (options.stats, "--stats"),
         (options.stats_json.is_some(), "--stats-json"),
         (options.trace.is_some(), "--trace"),
         (options.time, "--time"),
     ];
-    match given.into_iter().find(|(given, _)| *given) {
-        Some((_, option)) => {
-            let message = format!("`{option}` tells about a run, and `itp {command}` runs nothing");
-            let help = "leave it out, or use `itp run`";
-            Err(report.fail(name, Diagnostic::new(Code::E0903, message).help(help)))
-        }
-        None => Ok(()),
+    for (_, option) in given.into_iter().filter(|(given, _)| *given) {
+        let why = format!("tells about a run, and `itp {command}` runs nothing: use `itp run`");
+        report.say(&format!("note: `{option}` {why}\n"));
     }
 }
 

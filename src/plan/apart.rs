@@ -60,7 +60,7 @@ pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
     while let Some(reader) = queue.pop() {
         let id = copier.ids[&reader];
         for access in &stages.accesses[reader.0.index()].reads {
-            if access.tensor == reader.0 || is_data(stages, access.tensor) {
+            if access.tensor == reader.0 || stages.is_at_hand(access.tensor) {
                 continue;
             }
             let way = Way {
@@ -163,14 +163,6 @@ fn moved_by(form: &Linear) -> Vec<(Atom, i64)> {
         Atom::Coord(Coord::Local(_) | Coord::Bound(_)) => false,
     };
     form.terms.iter().filter(follows).copied().collect()
-}
-
-/// Inputs are in memory as a whole: any of their elements are at hand.
-fn is_data(stages: &Stages, id: TensorId) -> bool {
-    match stages.tensor(id).kind {
-        TensorKind::Input(_) => !stages.hosts.contains_key(&id),
-        TensorKind::Var(_) | TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
-    }
 }
 
 /// Makes the reads of a stage reads of other stages.

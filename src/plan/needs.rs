@@ -26,7 +26,8 @@ pub struct Need {
     pub source: TensorId,
     /// Per dimension of it.
     pub dims: Vec<NeedDim>,
-    /// Whether the closed form may be too much: conditions say which reads happen, or they go by residues.
+    /// Whether the closed form may be too much: conditions say which reads happen, they go by residues, or by places in a
+    /// window.
     loose: bool,
 }
 
@@ -123,7 +124,13 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
             let motion = if gaps || free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
             NeedDim { parts: merged(parts), motion }
         });
-        let loose = |read: &Access| !read.conditions.is_empty() || read.reach.iter().any(Reach::resamples);
+        let local =
+            |form: &Linear| form.terms.iter().any(|(atom, _)| matches!(atom, Atom::Coord(Coord::Local(_))));
+        let loose = |read: &Access| {
+            !read.conditions.is_empty()
+                || read.reach.iter().any(Reach::resamples)
+                || read.map.iter().any(local)
+        };
         let loose = stages.accesses[id.index()].reads.iter().any(|read| read.tensor == source && loose(read));
         let need = Need { source, dims: dims.collect(), loose };
         if source == id { needs.own = Some(need) } else { needs.sources.push(need) }

@@ -72,7 +72,7 @@ fn read(stages: &Stages, target: TensorId, region: &Region, shape: &[i64]) -> u1
 /// What it takes to compute the sources of a box.
 fn work(stages: &Stages, target: TensorId, tile: &Region) -> u128 {
     let sources = needed(stages, target, &stages.needs[target.index()], tile).into_iter();
-    let computed = sources.filter(|(id, _)| !stages.is_data(*id));
+    let computed = sources.filter(|(id, _)| !stages.is_at_hand(*id));
     let each = computed.map(|(id, region)| volume(&region).saturating_mul(weight(stages, id)));
     each.fold(0, u128::saturating_add)
 }

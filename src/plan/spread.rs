@@ -6,14 +6,13 @@
 //! far[x] = ((0 + w[x]) + w[x + 100000000]) + w[x + 200000000]
 //! ```
 //!
-//! The places may come from a table, `w[x + places[i]]`. What is read far apart is [set apart](super::apart) afterwards.
+//! The places may come from a table or a choice, `w[x + places[i]]`, but not from data. What is read far apart is [set apart](super::apart) afterwards.
 
 use super::apart::NEAR;
 use super::stages::Stages;
-use crate::access::linear::{Atom, Linear};
 use crate::access::tensor_access;
 use crate::diagnostic::Diagnostics;
-use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
+use crate::graph::body::{Body, Coord, NodeId, Op, ReduceFn, TensorId};
 use crate::graph::fold::{Step, factors, identity, step};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::Scalar;
@@ -24,6 +23,8 @@ use std::sync::Arc;
 
 /// Steps of a reduction beyond which it stays one.
 const MOST_STEPS: i64 = 64;
+/// The same of those that tell where their extreme is: each step chooses twice, inside all choices before it.
+const MOST_CHOICES: i64 = 16;
 /// Nodes of a body beyond which its reductions stay.
 const MOST_NODES: usize = 1 << 12;
 
@@ -44,43 +45,34 @@ pub(super) fn spread(stages: &Stages, target: TensorId) -> Option<Stages> {
     spread
 }
 
-/// Variables of reductions that move a read of another stage far.
+/// Variables of reductions that move a read of another stage further from step to step than what is near.
 fn far_variables(stages: &Stages, id: TensorId) -> BTreeSet<u32> {
     let Some(Resolved { body, .. }) = stages.tensor(id).body() else { return BTreeSet::new() };
     let reads = stages.accesses[id.index()].reads.iter();
-    let others = reads.filter(|read| read.tensor != id && !stages.is_data(read.tensor));
-    others.flat_map(|read| &read.map).flat_map(|form| moved_far(body, form)).collect()
-}
-
-fn moved_far(body: &Body, form: &Linear) -> Vec<u32> {
-    let mut far = Vec::new();
-    for (atom, factor) in &form.terms {
-        match atom {
-            Atom::Coord(Coord::Bound(var)) if factor.unsigned_abs() > NEAR => far.push(*var),
-            Atom::Node(node) => far.extend(far_entries(body, *node, *factor)),
-            Atom::Coord(_) | Atom::Floor(_) => {}
+    let others = reads.filter(|read| read.tensor != id && !stages.is_at_hand(read.tensor));
+    let mut far = BTreeSet::new();
+    for read in others {
+        for (coord, reach) in body.node(read.read).op.args().into_iter().zip(&read.reach) {
+            let steps =
+                |var: &u32| body.binders[*var as usize].hi.saturating_sub(body.binders[*var as usize].lo);
+            let apart = |var: &u32| reach.range.len().is_none_or(|len| len / steps(var).max(1) > NEAR as i64);
+            far.extend(moved_by(body, coord).into_iter().filter(apart));
         }
     }
     far
 }
 
-/// The variables by which a table is read, if its entries lie far apart.
-fn far_entries(body: &Body, node: NodeId, factor: i64) -> Vec<u32> {
-    let node = match body.node(node).op {
-        Op::Cast(of) => of,
-        _ => node,
-    };
-    let Op::Table(table, args) = &body.node(node).op else { return Vec::new() };
-    let entries = || body.tables[table.0 as usize].values.iter().filter_map(|value| value.as_int());
-    let (Some(least), Some(most)) = (entries().min(), entries().max()) else { return Vec::new() };
-    if (most - least).saturating_mul(factor.into()).unsigned_abs() <= NEAR.into() {
-        return Vec::new();
+/// The variables of reductions that a coordinate follows, if it follows no data.
+fn moved_by(body: &Body, coord: NodeId) -> Vec<u32> {
+    let (mut stack, mut seen, mut vars) = (vec![coord], BTreeSet::from([coord]), Vec::new());
+    while let Some(id) = stack.pop() {
+        match &body.node(id).op {
+            Op::Coord(Coord::Bound(var)) => vars.push(*var),
+            Op::Read { .. } | Op::Reduce { .. } => return Vec::new(),
+            op => stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg))),
+        }
     }
-    let variable = |arg: &NodeId| match body.node(*arg).op {
-        Op::Coord(Coord::Bound(var)) => Some(var),
-        _ => None,
-    };
-    args.iter().filter_map(variable).collect()
+    vars
 }
 
 /// The body without reductions over these variables, as long as it stays short.
@@ -98,12 +90,15 @@ fn unrolled(Resolved { body, root }: &Resolved, far: &BTreeSet<u32>) -> Option<R
         let each = vars.iter().map(|var| &body.binders[*var as usize]).map(|var| (var.hi - var.lo).max(0));
         each.fold(1, i64::saturating_mul)
     };
-    let short = |vars: &[u32]| {
+    let short = |function: ReduceFn, vars: &[u32]| {
+        let most = if matches!(step(function), Step::Keep(_)) { MOST_CHOICES } else { MOST_STEPS };
         let steps = steps(vars);
-        steps <= MOST_STEPS && body.len().saturating_mul(steps as usize) <= MOST_NODES
+        steps <= most && body.len().saturating_mul(steps as usize) <= MOST_NODES
     };
     let reduce = body.nodes().rev().find_map(|(id, node)| match &node.op {
-        Op::Reduce { vars, .. } if vars.iter().any(|var| far.contains(var)) && short(vars) => Some(id),
+        Op::Reduce { function, vars, .. } if vars.iter().any(|var| far.contains(var)) => {
+            short(*function, vars).then_some(id)
+        }
         _ => None,
     })?;
     let mut writer = Writer::new(body);
@@ -131,14 +126,17 @@ impl<'b> Writer<'b> {
         Writer { from, body, to: Vec::new() }
     }
 
-    /// The node on copies of its arguments; entries of tables that are known are numbers.
+    /// The node on copies of its arguments; integers that are known are numbers.
     fn copy(&mut self, id: NodeId, op: &Op, here: &BTreeMap<NodeId, NodeId>) -> NodeId {
         let to = &self.to;
         let op = op.clone().with_args(|arg| here.get(&arg).copied().unwrap_or_else(|| to[arg.index()]));
         let (ty, span) = (self.from.ty(id), self.from.node(id).span);
         let op = self.entry(&op).map_or(op, Op::Const);
         match op {
-            Op::Cast(arg) => self.body.cast(arg, ty, span),
+            Op::Unary(function, a) => self.body.unary(function, a, ty, span),
+            Op::Binary(function, a, b) => self.body.binary(function, a, b, ty, span),
+            Op::Select(condition, a, b) => self.body.select(condition, a, b, ty, span),
+            Op::Cast(a) => self.body.cast(a, ty, span),
             op => self.body.push(op, ty, span),
         }
     }

@@ -133,13 +133,14 @@ impl Stages {
         order
     }
 
-    /// Whether a stage is in memory as a whole, any of its elements at hand: an input or a variable, which nobody computes.
+    /// Whether a stage is an input or a variable, which nobody computes.
     pub fn is_data(&self, id: TensorId) -> bool {
-        match self.tensor(id).kind {
-            TensorKind::Input(_) => !self.hosts.contains_key(&id),
-            TensorKind::Var(_) => true,
-            TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
-        }
+        self.is_at_hand(id) || matches!(self.tensor(id).kind, TensorKind::Var(_))
+    }
+
+    /// Whether a stage is in memory as a whole, any of its elements at hand: an input. Boxes of variables are put together.
+    pub fn is_at_hand(&self, id: TensorId) -> bool {
+        matches!(self.tensor(id).kind, TensorKind::Input(_)) && !self.hosts.contains_key(&id)
     }
 
     /// The variable that a variable holds the elements of: itself, or what it is a copy of.

@@ -114,13 +114,13 @@ impl Interpreted {
             trace.record(self.job.view.name.to_string(), 0, start, 1);
         }
         match computed {
-            Ok(windows) => Ok(self.stats(windows)),
+            Ok(stats) => Ok(stats),
             Err(Stop::Sink(diagnostic)) => Err(diagnostic),
             Err(Stop::Interp(message)) => Err(outside.cause.take().unwrap_or_else(|| failed(message))),
         }
     }
 
-    fn compute(&self, outside: &Outside<'_>, sink: &mut dyn Sink) -> Computed<Vec<(Arc<str>, Windows)>> {
+    fn compute(&self, outside: &Outside<'_>, sink: &mut dyn Sink) -> Computed<Stats> {
         let view = &self.job.view;
         let graph = &self.program.graph;
         let uses = uses(graph, view.base);
@@ -140,16 +140,20 @@ impl Interpreted {
                 (outside.control.progress)(done, self.elements);
             }
         }
-        let counts = graph.iter().map(|(id, tensor)| (tensor.name.clone(), interp.computed(id) as u64));
-        let counts = counts.filter(|(_, computed)| *computed > 0);
-        Ok(counts.map(|(name, computed)| (name, Windows { computed, reused: 0 })).collect())
+        let counted = |count: &dyn Fn(TensorId) -> usize| -> Vec<(Arc<str>, u64)> {
+            let counts = graph.iter().map(|(id, tensor)| (tensor.name.clone(), count(id) as u64));
+            counts.filter(|(_, count)| *count > 0).collect()
+        };
+        Ok(self.stats(counted(&|id| interp.windows(id)), counted(&|id| interp.computed(id))))
     }
 
-    fn stats(&self, windows: Vec<(Arc<str>, Windows)>) -> Stats {
+    fn stats(&self, windows: Vec<(Arc<str>, u64)>, computed: Vec<(Arc<str>, u64)>) -> Stats {
+        let windows = windows.into_iter().map(|(name, computed)| (name, Windows { computed, reused: 0 }));
         let bytes = self.plan.bytes_peak;
         let output = self.elements.saturating_mul(self.job.view.element.bytes());
         Stats {
-            windows,
+            windows: windows.collect(),
+            computed,
             tiles: Tiles { computed: 1, freed: 1, live_peak: 1, live_peak_planned: 1, live_end: 0 },
             bytes: Bytes { peak: bytes, peak_planned: bytes, output, kept: 0 },
             threads: 1,

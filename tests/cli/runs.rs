@@ -151,7 +151,7 @@ fn statistics_are_told_and_written() {
         ("seconds", "plan"),
         ("seconds", "run"),
         ("seconds", "total"),
-        ("windows", "blur"),
+        ("computed", "blur"),
         ("tiles", "computed"),
         ("tiles", "freed"),
         ("tiles", "live_peak"),
@@ -187,8 +187,9 @@ fn plans_are_told() {
         assert!(!plan_json[field].is_null(), "{field} is missing in {plan_json}");
     }
     plan(&["--read", SLICE, "--stats"])
-        .ends(1)
-        .tells("`--stats` tells about a run, and `itp plan` runs nothing");
+        .ends(0)
+        .tells("note: `--stats` tells about a run, and `itp plan` runs nothing: use `itp run`");
+    plan(&["--read", SLICE, "--time", "-q"]).ends(0);
     assert_eq!(folder.files(), ["blur.itp", "photo.itp", "photo.npy"], "nothing was computed");
 }
 
