@@ -54,16 +54,19 @@ fn kinds_along(division: &Division, group: usize, dim: usize, effort: Effort) ->
     let listed = &division.groups[group];
     let numbers = listed.grid.numbers[dim];
     let mut along = Along::new(division, group, dim);
-    match along.repeats() {
-        // What lies between two tasks for which nothing ends is like what follows either.
+    // What lies between two tasks for which nothing ends is like what follows either.
+    let all = numbers.first()..numbers.last() + 1;
+    let seen = match along.repeats() {
         Some(period) => {
-            along.look_until(numbers.first()..numbers.last() + 1, period)?;
-            along.look_until((numbers.first()..numbers.last() + 1).rev(), period)?;
+            let most = usize::try_from(effort.listed).unwrap_or(usize::MAX);
+            along.look_until(all.clone().take(most), period)?
+                && along.look_until(all.rev().take(most), period)?
         }
-        None => {
-            for number in looked_at(numbers, effort.listed) {
-                along.look_at(number)?;
-            }
+        None => false,
+    };
+    if !seen {
+        for number in looked_at(numbers, effort.listed) {
+            along.look_at(number)?;
         }
     }
     Ok(along.kinds.into_values().collect())
@@ -114,17 +117,18 @@ impl<'d> Along<'d> {
         Ok(needs)
     }
 
-    /// Looks at tasks one after the other, until there was one of each kind among those for which nothing ends.
-    fn look_until(&mut self, numbers: impl Iterator<Item = i64>, period: i64) -> Result<(), PlanError> {
+    /// Looks at tasks one after the other, until there was one of each kind among those for which nothing ends; says
+    /// whether there was.
+    fn look_until(&mut self, numbers: impl Iterator<Item = i64>, period: i64) -> Result<bool, PlanError> {
         let mut free = 0;
         for number in numbers {
             let needs = self.look_at(number)?;
             free = if self.is_free(number, &needs) { free + 1 } else { 0 };
             if free == period {
-                break;
+                return Ok(true);
             }
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Whether a task is whole, and what it needs ends nowhere along the dimension.

@@ -6,7 +6,8 @@
 //! far[x] = ((0 + w[x]) + w[x + 100000000]) + w[x + 200000000]
 //! ```
 //!
-//! The places may come from a table or a choice, `w[x + places[i]]`, but not from data. What is read far apart is [set apart](super::apart) afterwards.
+//! The places may come from a table or a choice, `w[x + places[i]]`, but not from data. What is read far apart is
+//! [set apart](super::apart) afterwards.
 
 use super::apart::NEAR;
 use super::stages::Stages;
@@ -131,7 +132,7 @@ impl<'b> Writer<'b> {
         let to = &self.to;
         let op = op.clone().with_args(|arg| here.get(&arg).copied().unwrap_or_else(|| to[arg.index()]));
         let (ty, span) = (self.from.ty(id), self.from.node(id).span);
-        let op = self.entry(&op).map_or(op, Op::Const);
+        let op = self.entry(&op).filter(|value| ty == Ty::Strong(value.element())).map_or(op, Op::Const);
         match op {
             Op::Unary(function, a) => self.body.unary(function, a, ty, span),
             Op::Binary(function, a, b) => self.body.binary(function, a, b, ty, span),

@@ -219,10 +219,10 @@ pub fn add_count(list: &mut Vec<(Arc<str>, u64)>, name: &Arc<str>, more: u64) {
     }
 }
 
-fn add_windows(list: &mut Vec<(Arc<str>, Windows)>, name: &Arc<str>, more: Windows) {
+pub(super) fn add_windows(list: &mut Vec<(Arc<str>, Windows)>, name: &Arc<str>, more: Windows) {
     match list.iter_mut().find(|(known, _)| known == name) {
         Some((_, windows)) => {
-            windows.computed += more.computed;
+            windows.computed = windows.computed.saturating_add(more.computed);
             windows.reused += more.reused;
         }
         None => list.push((name.clone(), more)),

@@ -3,7 +3,7 @@
 use super::inputs::{InputData, resident};
 use super::job::World;
 use super::kernels::skipping;
-use super::stats::{Plan, Ring, Stored, Windows, add_count};
+use super::stats::{Plan, Ring, Stored, Windows, add_count, add_windows};
 use crate::access::footprint::{Region, footprint, windows};
 use crate::access::skip::Skip;
 use crate::graph::body::TensorId;
@@ -142,25 +142,18 @@ fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
 
 /// Windows that the result touches, by tensor of the script; those of copies of a stage are added up.
 fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
-    let mut stages: BTreeMap<(TensorId, Arc<str>), u64> = BTreeMap::new();
-    let mut first: BTreeMap<Arc<str>, TensorId> = BTreeMap::new();
+    let mut counts = Vec::new();
     for (id, region) in &with_fused(division) {
         let Some(all) = window_count(division, *id, region) else { continue };
         let inside = division.groups.iter().find_map(|group| {
             let member = group.members.iter().position(|member| member.tensor == *id)?;
             Some(in_tasks(division, group, member, all))
         });
-        let count = inside.unwrap_or(all).min(u64::MAX.into()) as u64;
-        let name = &division.stages.tensor(*id).name;
-        let first = *first.entry(name.clone()).or_insert(*id);
-        let sum = stages.entry((first, name.clone())).or_default();
-        *sum = sum.saturating_add(count);
+        let computed = inside.unwrap_or(all).min(u64::MAX.into()) as u64;
+        add_windows(&mut counts, &division.stages.tensor(*id).name, Windows { computed, reused: 0 });
     }
-    let counts = stages.into_iter().map(|((_, name), computed)| {
-        let name = name.strip_suffix(".sum").map_or(name.clone(), Arc::from);
-        (name, Windows { computed, reused: 0 })
-    });
-    counts.collect()
+    let own = |name: Arc<str>| name.strip_suffix(".sum").map_or(name.clone(), Arc::from);
+    counts.into_iter().map(|(name, windows)| (own(name), windows)).collect()
 }
 
 /// Tasks that are gone through one by one; of more, all are taken to be like the one in the middle.
