@@ -958,6 +958,73 @@ fn windows_between_steps_of_a_reduction_are_not_computed() {
     }
 }
 
+/// Nor between the takes of windows that overlap, or of elements that tasks need together.
+#[test]
+fn windows_between_takes_that_move_far_are_not_computed() {
+    let script = "
+        tensor s: f32[x: inf] = rand(x)
+        tensor w: f32[x: inf] window [4] stride [3] as [i] take b = s window [4] stride [3] = b[i]
+        tensor both: f32[x: inf] window [4] stride [2] as [i] take b = w window [4] stride [100000] = b[i] * 2
+        tensor even: f32[x: inf] window [4] stride [2] as [i]
+            take b = w window [4] stride [100000] blend mean = b[i]
+        tensor half: f16[x: inf] window [4] stride [2] as [i]
+            take b = w window [4] stride [100000] blend max = f16(b[i])
+        tensor first: f32[x: 1..1002] window [5] stride [3] offset [1] as [i]
+            take b = w window [5] stride [100000] blend first = b[i]
+        tensor own: f32[x: 1..1002] window [5] stride [3] offset [1] as [i]
+            take b = w window [5] stride [100000] blend (old, new) => old * 0.5 + new init 1 = b[i] * 2
+        tensor gaps: f32[x: 0..1005] window [3] stride [7] offset [1] as [i]
+            take b = w window [3] stride [100000] blend last init 4 = b[i]
+        tensor flat: f32[y: inf, x: inf] window [4, 4] stride [2, 2] as [i, j]
+            take b = w window [4] stride [100000] map [y] = b[i] + (sum(k in 0..2) b[k]) * j
+        tensor pair: f32[x: inf] = w[1000000 * x - 1000000] + w[1000000 * x + 1000000]
+        tensor once: f32[x: inf] = w[1000000 * x] * 2
+        tensor chain: f32[x: inf] = once[x - 1] + once[x + 1]";
+    let cases = [
+        ("both[0:1]", "w", 2),
+        ("both[2:10]", "both", 8),
+        ("even[3:4]", "w", 2),
+        ("even[2:20]", "w", 72),
+        ("half[2:20]", "w", 72),
+        ("first[8:9]", "w", 2),
+        ("own[997:1000]", "w", 6),
+        ("own[997:1000]", "own", 3),
+        ("gaps[0:10]", "w", 6),
+        ("flat[3:4, 3:9]", "w", 6),
+        ("pair[0:10]", "w", 20),
+        ("chain[0:10]", "w", 20),
+    ];
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for (slice, name, most) in cases {
+        let (data, stats) = read(&compiled(jit(2, &[]), script), slice);
+        let computed = elements(&stats, name);
+        assert!((1..=most).contains(&computed), "{slice}: {computed} of {name}");
+        assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
+        accounts(slice, &stats);
+    }
+}
+
+/// Nor for what a `set` writes; its windows count.
+#[test]
+fn windows_between_reads_of_a_set_are_not_computed() {
+    let script = "
+        tensor w: f32[y: inf, x: inf] window [4, 4] stride [3, 3] as [i, j] = rand(y, x) + i
+        var v: f32[x: inf] = 0
+        set v[0:8] = w[x, x] + w[-x - 200000, 0]
+        set v[10:12] = w[0, 100000000 * x] + v[x - 3] + v[x - 100000] + (sum(i in 0..3) w[0, x + 500000 * i])
+        tensor t: f32[x: inf] = v[x] + 1";
+    let (engine, reference) =
+        (compiled(jit(2, &[]), script), compiled(Engine::builder().kind(Kind::Interp), script));
+    let (data, stats) = read(&engine, "t[0:12]");
+    assert!(data == reference.read_array("t[0:12]").unwrap().data);
+    assert!((24..=80).contains(&elements(&stats, "w")), "{:?}", stats.computed);
+    let windows = stats.windows.iter().map(|(_, windows)| windows.computed).sum::<u64>();
+    assert!((10..=80).contains(&windows), "{:?}", stats.windows);
+    accounts("sets", &stats);
+    let (_, again) = read(&engine, "t[100:112]");
+    assert!(again.windows.is_empty(), "{:?}", again.windows);
+}
+
 /// A read that happens in one row costs the others nothing.
 #[test]
 fn reads_under_conditions_that_do_not_hold_compute_nothing() {

@@ -16,7 +16,6 @@ use super::needs::needs;
 use super::spread::spread;
 use super::stages::Stages;
 use crate::access::linear::{Atom, Linear};
-use crate::graph::TensorKind;
 use crate::graph::body::{Coord, NodeId, TensorId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -134,9 +133,7 @@ impl Copier<'_> {
                 let id = TensorId(self.split.graph.tensors.len() as u32);
                 self.split.graph.tensors.push(self.stages.tensor(original).clone());
                 self.split.accesses.push(self.stages.accesses[original.index()].clone());
-                if matches!(self.stages.tensor(original).kind, TensorKind::Var(_)) {
-                    self.split.copied.insert(id, original);
-                }
+                self.split.inherit(id, original);
                 id
             }
         };

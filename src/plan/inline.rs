@@ -59,8 +59,24 @@ pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128>
 /// The body of a reader with every read of `source` replaced by the body of `source`.
 pub(super) fn inlined(reader: &Resolved, source: TensorId, inner: &Resolved, element: Element) -> Resolved {
     let mut merger = Merger { body: Body::default(), arms: 0 };
-    let root = merger.add(reader, None, Some((source, inner, element)));
+    let root = merger.add(reader, Given::Nothing, Some((source, inner, element)));
     Resolved { body: merger.body, root }
+}
+
+/// What a function of two values, which reads nothing, makes of two nodes of a body.
+pub(super) fn applied(body: &mut Body, function: &Resolved, args: [NodeId; 2]) -> NodeId {
+    let mut merger = Merger { body: std::mem::take(body), arms: 0 };
+    let root = merger.add(function, Given::Args(args), None);
+    *body = merger.body;
+    root
+}
+
+/// What stands for leaves of a body that is added.
+#[derive(Clone, Copy)]
+enum Given<'n> {
+    Nothing,
+    Coords(&'n [NodeId]),
+    Args([NodeId; 2]),
 }
 
 struct Merger {
@@ -70,11 +86,11 @@ struct Merger {
 }
 
 impl Merger {
-    /// Adds the nodes of a body; its coordinates are `at`, or its own.
+    /// Adds the nodes of a body.
     fn add(
         &mut self,
         resolved: &Resolved,
-        at: Option<&[NodeId]>,
+        given: Given<'_>,
         replace: Option<(TensorId, &Resolved, Element)>,
     ) -> NodeId {
         let binders = self.body.binders.len() as u32;
@@ -85,11 +101,12 @@ impl Merger {
         self.arms += arms(&resolved.body);
         let mut new: Vec<NodeId> = Vec::with_capacity(resolved.body.len());
         for (_, node) in resolved.body.nodes() {
-            let id = match (&node.op, at, replace) {
-                (Op::Coord(Coord::Global(dim)), Some(at), _) => at[*dim as usize],
+            let id = match (&node.op, given, replace) {
+                (Op::Coord(Coord::Global(dim)), Given::Coords(at), _) => at[*dim as usize],
+                (Op::Arg(number), Given::Args(args), _) => args[*number as usize],
                 (Op::Read { tensor, coords, .. }, _, Some((source, inner, element))) if *tensor == source => {
                     let at: Vec<NodeId> = coords.iter().map(|coord| new[coord.index()]).collect();
-                    let value = self.add(inner, Some(&at), None);
+                    let value = self.add(inner, Given::Coords(&at), None);
                     self.stored(value, element, node.span)
                 }
                 _ => {

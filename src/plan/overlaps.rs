@@ -13,7 +13,7 @@
 //! blending says, so that the bits are the same. Lowering cuts rows where the conditions change (`loops/lower/strips.rs`):
 //! each way in which windows overlap has straight-line code, and no sum is kept in memory.
 
-use super::inline::{body_of, inlined};
+use super::inline::{applied, body_of, inlined};
 use super::seamless::empty_like;
 use super::stages::Stages;
 use crate::access::guards::ALWAYS;
@@ -24,7 +24,7 @@ use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::{Element, Ty};
 use crate::graph::{BlendKind, Tensor, WindowBody, Windowed};
-use crate::index::{Domain, Interval, Window};
+use crate::index::{Dim, Domain, Interval, Window};
 use crate::source::Span;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -35,47 +35,61 @@ const MOST_WINDOWS: i64 = 4;
 const LEAST_STEPS: [i64; 2] = [64, 8];
 /// Nodes of the body that is made, at the most.
 const MOST_NODES: usize = 400;
+/// The same where it is made for another reason than speed.
+const MOST_WRITTEN: i64 = 1 << 12;
 
 const INDEX: Ty = Ty::Strong(Element::I64);
 const TRUTH: Ty = Ty::Strong(Element::Bool);
 
-/// The body of a blended tensor without windows, if an element has few of them.
+/// The body of a blended tensor without windows, if an element has few of them and rows are cut where that pays.
 pub(super) fn overlapped(tensor: &Tensor, windowed: &Windowed) -> Option<Resolved> {
     let WindowBody::Expr(resolved) = &windowed.body else { return None };
-    let dims: Vec<Along> = windowed
-        .windows
-        .dims
-        .iter()
-        .zip(tensor.domain.dims())
-        .map(|(window, dim)| along(*window, dim.interval).filter(|_| dim.enforced() == dim.interval))
-        .collect::<Option<_>>()?;
-    let all: i64 = dims.iter().map(|dim| dim.count).product();
+    let dims = dims(tensor, windowed)?;
     let last = dims.len().checked_sub(1)?;
     let wide = |(at, dim): (usize, &Along)| {
         dim.count == 1 || dim.window.stride() >= LEAST_STEPS[usize::from(at != last)]
     };
+    let all = count(&dims);
     let small = (2..=MOST_WINDOWS).contains(&all) && resolved.body.len() * all as usize <= MOST_NODES;
-    if !small
-        || tensor.format.is_some()
-        || !dims.iter().enumerate().all(wide)
-        || has_reductions(&resolved.body)
-    {
-        return None;
-    }
-    let blend = blend(&windowed.blend.kind)?;
+    let pays = small
+        && dims.iter().all(|dim| dim.whole && dim.window.stride() <= dim.window.size())
+        && dims.iter().enumerate().all(wide)
+        && tensor.format.is_none()
+        && !has_reductions(&resolved.body)
+        && !matches!(windowed.blend.kind, BlendKind::Custom(_));
+    if pays { blended(tensor, windowed, dims) } else { None }
+}
+
+/// The body of a blended tensor without windows, whether or not that pays, unless it is too long.
+pub(super) fn written_out(tensor: &Tensor, windowed: &Windowed) -> Option<Resolved> {
+    let WindowBody::Expr(resolved) = &windowed.body else { return None };
+    let dims = dims(tensor, windowed)?;
+    let nodes = (resolved.body.len() as i64).saturating_mul(count(&dims));
+    if nodes <= MOST_WRITTEN { blended(tensor, windowed, dims) } else { None }
+}
+
+fn dims(tensor: &Tensor, windowed: &Windowed) -> Option<Vec<Along>> {
+    windowed.windows.dims.iter().zip(tensor.domain.dims()).map(|(window, dim)| along(*window, dim)).collect()
+}
+
+/// How many windows an element has at the most.
+fn count(dims: &[Along]) -> i64 {
+    dims.iter().fold(1, |all, dim| all.saturating_mul(dim.count))
+}
+
+/// The initial value, and what each window of an element makes of it.
+fn blended(tensor: &Tensor, windowed: &Windowed, dims: Vec<Along>) -> Option<Resolved> {
+    let WindowBody::Expr(resolved) = &windowed.body else { return None };
     let span = resolved.body.node(resolved.root).span;
     let mut maker = Maker { body: empty_like(&resolved.body), dims, span, arms: 0 };
     let mut value = maker.body.strong(windowed.blend.init, span);
     let ty = maker.body.ty(value);
-    for steps in maker.combinations(blend) {
+    for steps in maker.combinations(&windowed.blend.kind) {
         let own = maker.window(resolved, &steps);
-        if maker.body.ty(own) != ty {
+        let met = maker.met(&windowed.blend.kind, value, own);
+        if maker.body.ty(own) != ty || maker.body.ty(met) != ty {
             return None;
         }
-        let met = match blend {
-            Meets::By(function) => maker.body.push(Op::Binary(function, value, own), ty, span),
-            Meets::First | Meets::Last => own,
-        };
         value = maker.where_it_is(&steps, met, value, ty);
     }
     Some(settled(&Resolved { body: maker.body, root: value }, &tensor.domain))
@@ -86,26 +100,6 @@ fn has_reductions(body: &Body) -> bool {
     body.nodes().any(|(_, node)| matches!(node.op, Op::Reduce { .. }))
 }
 
-/// How a window meets what was there.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Meets {
-    By(BinaryFn),
-    First,
-    Last,
-}
-
-fn blend(kind: &BlendKind) -> Option<Meets> {
-    match kind {
-        BlendKind::Sum => Some(Meets::By(BinaryFn::Add)),
-        BlendKind::Product => Some(Meets::By(BinaryFn::Mul)),
-        BlendKind::Min => Some(Meets::By(BinaryFn::Min)),
-        BlendKind::Max => Some(Meets::By(BinaryFn::Max)),
-        BlendKind::First => Some(Meets::First),
-        BlendKind::Last => Some(Meets::Last),
-        BlendKind::Mean | BlendKind::Custom(_) => None,
-    }
-}
-
 /// The windows along a dimension.
 #[derive(Clone, Copy)]
 struct Along {
@@ -114,14 +108,17 @@ struct Along {
     numbers: Interval,
     /// How many of them an element has at the most.
     count: i64,
+    /// Whether the windows inside reach both ends.
+    whole: bool,
 }
 
-/// The windows along a dimension, if every coordinate has one.
-fn along(window: Window, domain: Interval) -> Option<Along> {
-    let numbers = window.inside(domain).ok()?;
-    let whole = domain == Interval::all() || (!numbers.is_empty() && window.hull(numbers).ok()? == domain);
+/// The windows along a dimension, unless there are too many of them to count.
+fn along(window: Window, dim: &Dim) -> Option<Along> {
+    let numbers = window.inside(dim.interval).ok()?;
+    let covered = || !numbers.is_empty() && window.hull(numbers) == Ok(dim.interval);
+    let whole = dim.enforced() == dim.interval && (dim.interval == Interval::all() || covered());
     let count = window.size().checked_add(window.stride() - 1)? / window.stride();
-    (whole && window.stride() <= window.size()).then_some(Along { window, numbers, count })
+    Some(Along { window, numbers, count, whole })
 }
 
 /// Builds a body.
@@ -135,7 +132,7 @@ struct Maker {
 
 impl Maker {
     /// By how many steps each window of an element lies behind its last one, in the order in which they are met.
-    fn combinations(&self, blend: Meets) -> Vec<Vec<i64>> {
+    fn combinations(&self, blend: &BlendKind) -> Vec<Vec<i64>> {
         let mut all = vec![Vec::new()];
         for dim in &self.dims {
             let steps = || (0..dim.count).rev();
@@ -144,10 +141,23 @@ impl Maker {
                 .flat_map(|first: &Vec<i64>| steps().map(|at| [&first[..], &[at]].concat()))
                 .collect();
         }
-        if blend == Meets::First {
+        if matches!(blend, BlendKind::First) {
             all.reverse();
         }
         all
+    }
+
+    /// What a window makes of what was there.
+    fn met(&mut self, blend: &BlendKind, old: NodeId, new: NodeId) -> NodeId {
+        let function = match blend {
+            BlendKind::Sum | BlendKind::Mean => BinaryFn::Add,
+            BlendKind::Product => BinaryFn::Mul,
+            BlendKind::Min => BinaryFn::Min,
+            BlendKind::Max => BinaryFn::Max,
+            BlendKind::First | BlendKind::Last => return new,
+            BlendKind::Custom(resolved) => return applied(&mut self.body, resolved, [old, new]),
+        };
+        self.body.push(Op::Binary(function, old, new), self.body.ty(old), self.span)
     }
 
     fn int(&mut self, value: i64) -> NodeId {
@@ -221,7 +231,7 @@ impl Maker {
 
     /// When there is a window so many steps behind the last one along a dimension.
     fn conditions(&mut self, dim: usize, back: i64) -> Vec<NodeId> {
-        let Along { window, numbers, count } = self.dims[dim];
+        let Along { window, numbers, count, whole } = self.dims[dim];
         let mut conditions = Vec::new();
         let compare = |maker: &mut Maker, function, a, b| {
             let b = maker.int(b);
@@ -232,11 +242,11 @@ impl Maker {
             let place = self.remainder(dim);
             conditions.push(compare(self, BinaryFn::Lt, place, left));
         }
-        if let Some(first) = numbers.lower().filter(|_| back > 0) {
+        if let Some(first) = numbers.lower().filter(|_| back > 0 || !whole) {
             let last = self.last_number(dim);
             conditions.push(compare(self, BinaryFn::Ge, last, first + back));
         }
-        if let Some(end) = numbers.upper().filter(|_| back + 1 < count) {
+        if let Some(end) = numbers.upper().filter(|_| back + 1 < count || !whole) {
             let last = self.last_number(dim);
             conditions.push(compare(self, BinaryFn::Lt, last, end + back));
         }

@@ -7,12 +7,14 @@
 //! [`gathers`](super::gathers) has the tables. A shared tile that nobody reads is never made, and reads nothing: whether a reader is made
 //! is asked from the result backwards, once per tile.
 
+use super::fuse::operations;
 use super::gathers::{Gather, gathers};
 use super::grid::volume;
 use super::group::{Group, Needed, PlanError, Role, task_ranges, task_regions, work_box};
 use super::stages::Stages;
 use super::stop::Stop;
 use crate::access::footprint::Region;
+use crate::graph::body::TensorId;
 pub use crate::index::walk::each;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -49,18 +51,29 @@ impl Division {
         task_ranges(&self.stages, group, &self.boxes, &work)
     }
 
-    /// Elements that tasks copy from tiles of other groups, if all do as much as the one in the middle.
-    pub fn gathered(&self) -> u128 {
-        let copied = self.groups.iter().map(|group| {
-            let tile = group.grid.tile(&group.grid.middle());
-            let regions =
-                task_regions(&self.stages, group, &self.boxes, &work_box(&self.stages, group.target, &tile));
-            let members = group.members.iter().zip(&regions);
-            let gathers = members.filter(|(member, _)| matches!(member.role, Role::Gather(_)));
-            let elements = gathers.filter_map(|(_, region)| Some(volume(region.as_ref()?)));
-            elements.fold(0, u128::saturating_add).saturating_mul(group.grid.count())
+    /// Operations of all tasks, and elements that they copy from tiles of other groups, if all do as much as the one in the
+    /// middle.
+    pub fn cost(&self) -> u128 {
+        self.groups.iter().map(|group| self.cost_of(group)).fold(0, u128::saturating_add)
+    }
+
+    fn cost_of(&self, group: &Group) -> u128 {
+        let work = work_box(&self.stages, group.target, &group.grid.tile(&group.grid.middle()));
+        let regions = task_regions(&self.stages, group, &self.boxes, &work);
+        let all = |id: TensorId| volume(&work_box(&self.stages, id, &self.boxes[&id]));
+        let own = all(group.target).saturating_mul(operations(&self.stages, group.target));
+        let members = group.members.iter().zip(&regions).map(|(member, region)| {
+            let elements = region.as_ref().map_or(0, |region| volume(region));
+            let elements = elements.saturating_mul(group.grid.count());
+            match member.role {
+                Role::Gather(_) | Role::Fill => elements,
+                Role::Compute => {
+                    elements.min(all(member.tensor)).saturating_mul(operations(&self.stages, member.tensor))
+                }
+                Role::Resident => 0,
+            }
         });
-        copied.fold(0, u128::saturating_add)
+        members.fold(own, u128::saturating_add)
     }
 
     /// The number of a tile.

@@ -7,7 +7,7 @@
 //! A task computes a box of what it reads. It takes some time besides, so tiles become small only where that saves more.
 
 use super::grid::volume;
-use super::inline::weight;
+use super::inline::{body_of, weight};
 use super::needs::needed;
 use super::stages::Stages;
 use crate::access::footprint::Region;
@@ -66,13 +66,25 @@ fn read(stages: &Stages, target: TensorId, region: &Region, shape: &[i64]) -> u1
         let dims = region.iter().zip(shape).zip(parts.iter().cycle());
         dims.map(|((range, size), part)| place(range, *size, *part)).collect::<Region>()
     };
-    SAMPLES.iter().map(|parts| work(stages, target, &tile(parts))).max().unwrap_or(0)
+    SAMPLES.iter().map(|parts| work(stages, target, &tile(parts), DEEP)).max().unwrap_or(0)
 }
 
-/// What it takes to compute the sources of a box.
-fn work(stages: &Stages, target: TensorId, tile: &Region) -> u128 {
+/// Sources of sources that are looked at, this many after each other.
+const DEEP: usize = 4;
+/// A source is made together with its reader, about, if it has no more than so many times the elements.
+const TOGETHER: u128 = 2;
+
+/// What it takes to compute the sources of a box, and those of sources that are made with it.
+fn work(stages: &Stages, target: TensorId, tile: &Region, deep: usize) -> u128 {
     let sources = needed(stages, target, &stages.needs[target.index()], tile).into_iter();
     let computed = sources.filter(|(id, _)| !stages.is_at_hand(*id));
-    let each = computed.map(|(id, region)| volume(&region).saturating_mul(weight(stages, id)));
+    let each = computed.map(|(id, region)| {
+        let own = volume(&region).saturating_mul(weight(stages, id));
+        let together = deep > 0
+            && volume(&region) <= volume(tile).saturating_mul(TOGETHER)
+            && body_of(stages, id).is_some()
+            && stages.tensor(id).format.is_none();
+        own.saturating_add(if together { work(stages, id, &region, deep - 1) } else { 0 })
+    });
     each.fold(0, u128::saturating_add)
 }

@@ -1,4 +1,4 @@
-//! Reductions that read far apart, step by step: so that no box spans from one step to the next.
+//! Reductions and windows that read far apart, step by step: so that no box spans from one step to the next.
 //!
 //! ```text
 //! far[x] = sum(i in 0..3) w[x + 100000000 * i]
@@ -6,21 +6,21 @@
 //! far[x] = ((0 + w[x]) + w[x + 100000000]) + w[x + 200000000]
 //! ```
 //!
-//! The places may come from a table or a choice, `w[x + places[i]]`, but not from data. What is read far apart is
-//! [set apart](super::apart) afterwards.
+//! The places may come from a table or a choice, `w[x + places[i]]`, but not from data. Windows of an element whose takes
+//! lie far apart become a sum like this one, too ([`written_out`]). What is read far apart is [set apart](super::apart) afterwards.
 
 use super::apart::NEAR;
+use super::group::order;
+use super::overlaps::written_out;
 use super::stages::Stages;
-use crate::access::tensor_access;
-use crate::diagnostic::Diagnostics;
+use crate::access::linear::Atom;
 use crate::graph::body::{Body, Coord, NodeId, Op, ReduceFn, TensorId};
+use crate::graph::TensorKind;
 use crate::graph::fold::{Step, factors, identity, step};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::Scalar;
 use crate::graph::types::{Element, Ty};
-use crate::graph::upstream::upstream;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// Steps of a reduction beyond which it stays one.
 const MOST_STEPS: i64 = 64;
@@ -32,18 +32,37 @@ const MOST_NODES: usize = 1 << 12;
 /// These stages with such reductions of all that `target` needs written out; `None` if there are none.
 pub(super) fn spread(stages: &Stages, target: TensorId) -> Option<Stages> {
     let mut spread: Option<Stages> = None;
-    for id in upstream(&stages.graph, [target]) {
-        let far = far_variables(stages, id);
-        let body = stages.tensor(id).body().filter(|_| !far.is_empty());
+    for id in order(stages, target) {
+        if let TensorKind::Windowed(windowed) = &stages.tensor(id).kind
+            && windows_move_far(stages, id)
+            && let Some(body) = written_out(stages.tensor(id), windowed)
+        {
+            let spread = spread.get_or_insert_with(|| stages.clone());
+            spread.without_windows(id, body, windowed);
+        }
+        let here = spread.as_ref().unwrap_or(stages);
+        let far = far_variables(here, id);
+        let body = here.tensor(id).body().filter(|_| !far.is_empty());
         let Some(written) = body.and_then(|body| write_out(body, &far)) else { continue };
         let spread = spread.get_or_insert_with(|| stages.clone());
         if let Some(body) = spread.graph.tensors[id.index()].body_mut() {
             *body = written;
         }
-        let access = tensor_access(&spread.graph, spread.tensor(id), &mut Diagnostics::default());
-        spread.accesses[id.index()] = Arc::new(access);
+        spread.analyse(id);
     }
     spread
+}
+
+/// Whether the next window reads another stage further away than what is near.
+fn windows_move_far(stages: &Stages, id: TensorId) -> bool {
+    let of_window = |(atom, factor): &(Atom, i64)| match atom {
+        Atom::Coord(Coord::Window(_)) => factor.unsigned_abs() > NEAR,
+        Atom::Coord(_) => false,
+        Atom::Floor(_) | Atom::Node(_) => true,
+    };
+    let reads = stages.accesses[id.index()].reads.iter();
+    let mut others = reads.filter(|read| read.tensor != id && !stages.is_at_hand(read.tensor));
+    others.any(|read| read.map.iter().any(|form| form.terms.iter().any(of_window)))
 }
 
 /// Variables of reductions that move a read of another stage further from step to step than what is near.

@@ -43,7 +43,7 @@ pub struct Stages {
     pub needs: Vec<Arc<Needs>>,
     /// Tensors whose elements a host function makes, window by window.
     pub hosts: BTreeMap<TensorId, HostCall>,
-    /// Variables that are copies of others.
+    /// Stages that are copies of others.
     pub copied: BTreeMap<TensorId, TensorId>,
     /// The windows of tensors that are computed without them.
     pub seamless: BTreeMap<TensorId, Arc<Windowed>>,
@@ -133,6 +133,17 @@ impl Stages {
         order
     }
 
+    /// Notes of a copy of a stage what is known of that.
+    pub fn inherit(&mut self, copy: TensorId, original: TensorId) {
+        self.copied.insert(copy, self.original(original));
+        if let Some(windowed) = self.seamless.get(&original).cloned() {
+            self.seamless.insert(copy, windowed);
+        }
+        if let Some(before) = self.joined.get(&original).cloned() {
+            self.joined.insert(copy, before);
+        }
+    }
+
     /// Whether a stage is an input or a variable, which nobody computes.
     pub fn is_data(&self, id: TensorId) -> bool {
         self.is_at_hand(id) || matches!(self.tensor(id).kind, TensorKind::Var(_))
@@ -143,9 +154,9 @@ impl Stages {
         matches!(self.tensor(id).kind, TensorKind::Input(_)) && !self.hosts.contains_key(&id)
     }
 
-    /// The variable that a variable holds the elements of: itself, or what it is a copy of.
-    pub fn original(&self, var: TensorId) -> TensorId {
-        self.copied.get(&var).copied().unwrap_or(var)
+    /// The stage that a stage holds the elements of: itself, or what it is a copy of.
+    pub fn original(&self, id: TensorId) -> TensorId {
+        self.copied.get(&id).copied().unwrap_or(id)
     }
 
     /// These stages and one more: the elements of a view.
@@ -223,7 +234,7 @@ impl Stages {
         self.analyse(id);
     }
 
-    fn analyse(&mut self, id: TensorId) {
+    pub(super) fn analyse(&mut self, id: TensorId) {
         // Hidden bodies read inside by construction; there is nothing to say to the user.
         let access = tensor_access(&self.graph, self.graph.tensor(id), &mut Diagnostics::default());
         self.accesses[id.index()] = Arc::new(access);
@@ -237,8 +248,7 @@ impl Stages {
             self.set_kind(id, TensorKind::Windowed(Box::new(windowed.clone())));
         }
         if let Some(body) = without_windows(self.tensor(id), &windowed, &self.accesses[id.index()]) {
-            self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
-            self.seamless.insert(id, Arc::new(windowed));
+            self.without_windows(id, body, &windowed);
             return Ok(());
         }
         if let Some(body) = with_tables(&windowed, &self.graph) {
@@ -260,10 +270,15 @@ impl Stages {
     fn overlap(&mut self, id: TensorId, windowed: &Windowed) -> bool {
         let hosts = self.accesses[id.index()].reads.iter().any(|read| self.hosts.contains_key(&read.tensor));
         let Some(body) = overlapped(self.tensor(id), windowed).filter(|_| !hosts) else { return false };
-        self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
-        self.seamless.insert(id, Arc::new(windowed.clone()));
+        self.without_windows(id, body, windowed);
         self.overlapping.insert(id);
         true
+    }
+
+    /// Makes a body for the same values of a tensor that has windows.
+    pub(super) fn without_windows(&mut self, id: TensorId, body: Resolved, windowed: &Windowed) {
+        self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
+        self.seamless.insert(id, Arc::new(windowed.clone()));
     }
 
     /// A hidden tensor with the raw windows of a host function, and the body that reads it.

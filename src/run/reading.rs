@@ -15,7 +15,7 @@ use super::meter::{Meter, Told, work_of};
 use super::sets::Before;
 use super::slabs::Cutting;
 use super::stats::{Bytes, Plan, Stats, Tiles};
-use super::summary;
+use super::summary::{self, Done};
 use super::tiled::{Asked, Common, Scene, failed};
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
@@ -117,7 +117,7 @@ impl Planned for Reading {
         };
         let ready = self.common.vars(&self.whole.before, &self.job.world, control, limits, &progress)?;
         let ledger = Ledger::new(self.asked.stages.graph.tensors.len());
-        let kernels = self.asked.apart.as_ref().map_or(&self.common.kernels, |variant| &variant.kernels);
+        let kernels = self.asked.kernels(&self.common);
         let (spare, world) = (&self.common.spare, &*self.job.world);
         let scene = Scene { kernels, spare, world, vars: &ready.vars, control, limits, ledger: &ledger };
         let inputs = summary::inputs(&self.whole.division, world, limits.threads) + ready.vars.bytes();
@@ -143,7 +143,7 @@ impl Planned for Reading {
         done?;
         let mut counts = ledger.counts();
         counts.bytes_peak = counts.bytes_peak.max(ready.peak);
-        Ok(self.stats(&counts, planned))
+        Ok(self.stats(&counts, planned, ready.done))
     }
 }
 
@@ -321,9 +321,11 @@ impl Reading {
         scene.compute_into(&self.whole.division, &out, Some(&hand_on), meter)
     }
 
-    fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64)) -> Stats {
+    fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64), mut done: Done) -> Stats {
+        let computed = summary::computed(&self.asked.stages, self.asked.target, &counts.elements);
+        done.add(Done { windows: self.whole.plan.windows.clone(), computed });
         Stats {
-            windows: self.whole.plan.windows.clone(),
+            windows: done.windows,
             tiles: Tiles {
                 computed: counts.made,
                 freed: counts.freed,
@@ -341,7 +343,7 @@ impl Reading {
             engine: "jit",
             vector_bits: counts.vector_bits,
             elements: self.bytes / self.job.view.element.bytes(),
-            computed: summary::computed(&self.asked.stages, self.asked.target, &counts.elements),
+            computed: done.computed,
             formats: summary::formats(&self.whole.division, &self.job.world, &counts.stored),
             ..Stats::default()
         }

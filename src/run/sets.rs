@@ -12,7 +12,7 @@ use super::kept::cut;
 use super::ledger::Ledger;
 use super::memory::Buffer;
 use super::meter::{Told, work_of};
-use super::summary;
+use super::summary::{self, Done};
 use super::tiled::{Asked, Common, Scene, failed};
 use super::vars::{Vars, planned_bytes};
 use crate::access::footprint::{Region, view_footprint};
@@ -77,6 +77,8 @@ pub(super) struct Ready {
     pub(super) vars: Arc<Vars>,
     /// Bytes that were held at the most while sets ran.
     pub(super) peak: u64,
+    /// What they computed.
+    pub(super) done: Done,
 }
 
 impl Common {
@@ -89,10 +91,10 @@ impl Common {
         let mut written: Vec<(TensorId, Region)> = Vec::new();
         for at in uses.sets {
             let set = &graph.sets[at];
-            let (bytes, division) = (room_for(set, limits)?, self.divided(set, limits)?);
-            let inner = match &division {
+            let (bytes, divided) = (room_for(set, limits)?, self.divided(set, limits)?);
+            let inner = match &divided {
                 None => 0,
-                Some(division) => {
+                Some((_, division)) => {
                     let resident = summary::inputs(division, world, limits.threads);
                     let held = [resident, loaded_bytes(world, division)];
                     let own = peak(division, limits.threads).map_err(failed)?;
@@ -103,7 +105,7 @@ impl Common {
             written.extend(touched(&set.target, set.span).map(|region| (set.target.base, region)));
             before.held = planned_bytes(graph, &written);
             before.peak = before.peak.max(before.held.saturating_add(bytes));
-            before.sets.push(Planned { at, bytes, work: division.as_ref().map_or(0, work_of) });
+            before.sets.push(Planned { at, bytes, work: divided.map_or(0, |(_, division)| work_of(&division)) });
         }
         let writes = world.writes.iter().filter(|write| before.variables.contains(&write.target.base));
         written.extend(writes.filter_map(|write| {
@@ -115,7 +117,7 @@ impl Common {
     }
 
     /// Who computes what of a `set`; none where nothing is written.
-    fn divided(&self, set: &Set, limits: &Limits) -> Result<Option<Division>> {
+    fn divided(&self, set: &Set, limits: &Limits) -> Result<Option<(Asked, Division)>> {
         let (element, domain, region) =
             (set.target.element, set.target.domain().clone(), set.target.intervals());
         if volume(&region) == 0 {
@@ -123,8 +125,10 @@ impl Common {
         }
         let (stages, target) =
             self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
-        let asked = Asked { stages: Arc::new(stages), target, region, apart: None };
-        asked.divide(&asked.region, limits).map(Some)
+        let plain = Asked { stages: Arc::new(stages), target, region, apart: None };
+        let asked = self.nothing_between(plain, limits);
+        let division = asked.divide(&asked.region, limits)?;
+        Ok(Some((asked, division)))
     }
 
     /// Work that is still to be done before a read.
@@ -146,12 +150,12 @@ impl Common {
         told: &Told<'_>,
     ) -> Result<Ready> {
         if before.sets.is_empty() && world.writes.is_empty() || before.variables.is_empty() {
-            return Ok(Ready { vars: Arc::default(), peak: 0 });
+            return Ok(Ready { vars: Arc::default(), peak: 0, done: Done::default() });
         }
         let mut known = self.written.known.lock().unwrap_or_else(PoisonError::into_inner);
         let current = known.remove(&before.variables).filter(|known| known.generation == world.generation);
         let (mut last, mut ready) = match current {
-            Some(Known { last, vars, .. }) => (last, Ready { vars, peak: 0 }),
+            Some(Known { last, vars, .. }) => (last, Ready { vars, peak: 0, done: Done::default() }),
             None => (0, self.sets(before, world, control, limits, told)?),
         };
         for write in world.writes.iter().filter(|write| write.number > last) {
@@ -174,24 +178,26 @@ impl Common {
         limits: &Limits,
         told: &Told<'_>,
     ) -> Result<Ready> {
-        let (mut vars, mut most) = (Vars::default(), 0);
+        let (mut vars, mut most, mut done) = (Vars::default(), 0, Done::default());
         for set in &before.sets {
             let item = &self.program.graph.sets[set.at];
             let mut buffer = Buffer::new(set.bytes.into())?;
             let data = &mut buffer.bytes_mut()[..set.bytes as usize];
-            if let Some(division) = &self.divided(item, limits)? {
+            if let Some((asked, division)) = &self.divided(item, limits)? {
                 let ledger = Ledger::new(division.stages.graph.tensors.len());
                 ledger.hold(vars.bytes() + set.bytes + summary::inputs(division, world, limits.threads));
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
-                let (kernels, spare) = (&self.kernels, &self.spare);
+                let (kernels, spare) = (asked.kernels(self), &self.spare);
                 let scene = Scene { kernels, spare, world, vars: seen, control, limits, ledger: &ledger };
                 scene.compute(division, data, set.work, told)?;
-                most = ledger.counts().bytes_peak.max(most);
+                let counts = ledger.counts();
+                most = counts.bytes_peak.max(most);
+                done.add(summary::done(division, asked.target, &counts.elements));
             }
             self.write(&mut vars, &item.target, data, control)?;
             most = most.max(vars.bytes() + set.bytes);
         }
-        Ok(Ready { vars: Arc::new(vars), peak: most })
+        Ok(Ready { vars: Arc::new(vars), peak: most, done })
     }
 
     /// Writes elements through a view.

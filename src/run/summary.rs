@@ -18,6 +18,30 @@ use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// What was computed, by tensor of the script.
+#[derive(Default)]
+pub struct Done {
+    /// Windows.
+    pub windows: Vec<(Arc<str>, Windows)>,
+    /// Elements.
+    pub computed: Vec<(Arc<str>, u64)>,
+}
+
+impl Done {
+    /// This, and more.
+    pub fn add(&mut self, more: Done) {
+        more.windows.iter().for_each(|(name, own)| add_windows(&mut self.windows, name, *own));
+        more.computed.iter().for_each(|(name, own)| add_count(&mut self.computed, name, *own));
+    }
+}
+
+/// What was computed for a `set`, which counted these elements; those that it writes are none.
+pub fn done(division: &Division, set: TensorId, elements: &[u64]) -> Done {
+    let mut elements = elements.to_vec();
+    elements[set.index()] = 0;
+    Done { windows: touched(division), computed: computed(&division.stages, set, &elements) }
+}
+
 /// The numbers of a plan: `slab` is the first of several pieces or all of it, `output` the bytes of that piece, `inputs`
 /// those of inputs.
 pub fn plan(
@@ -195,7 +219,8 @@ fn window_count(division: &Division, id: TensorId, region: &Region) -> Option<u1
 pub fn computed(stages: &Stages, target: TensorId, counts: &[u64]) -> Vec<(Arc<str>, u64)> {
     let mut list = Vec::new();
     let all = stages.graph.tensors.iter().zip(counts).enumerate();
-    let own = all.filter(|(at, _)| *at < stages.kept || *at != target.index());
+    let view = target.index() >= stages.kept && stages.original(target) == target;
+    let own = all.filter(|(at, _)| !view || *at != target.index());
     for (_, (tensor, count)) in own.filter(|(_, (_, count))| **count > 0) {
         add_count(&mut list, &tensor.name, *count);
     }

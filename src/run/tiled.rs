@@ -153,10 +153,19 @@ impl Asked {
         }
     }
 
-    /// The same with what tasks copy from tiles of other groups.
+    /// The same of itself, without what it reads.
+    fn own_cost(&self) -> u128 {
+        cost(&self.stages, &BTreeMap::from([(self.target, self.region.clone())]))
+    }
+
+    /// The code of its stages.
+    pub(super) fn kernels<'a>(&'a self, common: &'a Common) -> &'a Kernels {
+        self.apart.as_ref().map_or(&common.kernels, |variant| &variant.kernels)
+    }
+
+    /// The same of what its tasks do.
     fn cost_in_tiles(&self, limits: &Limits) -> Result<u128> {
-        let division = self.divide(&self.region, limits)?;
-        Ok(cost(&self.stages, &division.boxes).saturating_add(division.gathered()))
+        Ok(self.divide(&self.region, limits)?.cost())
     }
 
     fn is_far_less(&self, other: &Asked, limits: &Limits) -> bool {
@@ -184,8 +193,9 @@ impl Asked {
             None => (self.stages.clone(), self.target),
             Some(body) => {
                 let (domain, body) = (tensor.domain.clone(), body.clone());
-                let (stages, target) =
+                let (mut stages, target) =
                     self.stages.with_body(&tensor.name, tensor.span, tensor.element, domain, body);
+                stages.inherit(target, self.target);
                 (Arc::new(stages), target)
             }
         };
@@ -291,6 +301,20 @@ impl Common {
         let thinned = split.thinned(limits);
         let split = split.cheaper(thinned, limits);
         Ok(if split.is_far_less(&plain, limits) { split } else { plain })
+    }
+
+    /// What a `set` asks for, with reads apart if it takes far less that way.
+    pub(super) fn nothing_between(&self, plain: Asked, limits: &Limits) -> Asked {
+        // Its own elements are computed either way.
+        let own = plain.own_cost().saturating_mul(FAR_LESS);
+        if plain.cost_in_tiles(limits).is_ok_and(|cost| cost <= own) {
+            return plain;
+        }
+        let Some(stages) = set_apart(&plain.stages, plain.target) else { return plain };
+        let variant = Variant { stages: Arc::new(stages), kernels: self.kernels.again() };
+        let (stages, region) = (variant.stages.clone(), plain.region.clone());
+        let split = Asked { stages, target: plain.target, region, apart: Some(Arc::new(variant)) };
+        if split.is_far_less(&plain, limits) { split } else { plain }
     }
 
     /// A view that only cuts is a box of its tensor; any other becomes a stage of its own. What is handed on is
