@@ -1,6 +1,6 @@
 //! A box that is asked for -> what to compute, in which tiles, in which order, and how much memory that takes.
 //!
-//! - [`stages`] are the simple kinds of work, [`needs`] what each needs of the others;
+//! - [`stages`] are the simple kinds of work, [`needs`] what each needs of the others, [`near`] where coordinates are usual;
 //! - [`mod@group`] decides what is computed together, [`grid`] and [`shape`] in which tiles;
 //! - [`thin`] computes sources only where they are read, [`fuse`] in their readers, [`apart`] far apart ones on their own;
 //! - [`recurrence`] says which boxes of earlier steps a step needs, [`blocking`] how many of them go over their
@@ -18,6 +18,7 @@ mod held;
 pub mod inline;
 mod lives;
 pub mod moved;
+pub mod near;
 pub mod needs;
 pub mod order;
 mod overlaps;

@@ -1004,6 +1004,28 @@ fn windows_between_takes_that_move_far_are_not_computed() {
     }
 }
 
+/// What resamples by a fraction moves on like anything else, near the origin; far from it, it is held longer.
+#[test]
+fn tiles_that_are_resampled_are_freed_when_they_are_passed() {
+    let script = "
+        tensor s: f32[x: inf] = rand(x)
+        tensor smooth: f32[x: inf] = (sum(k in 0..40) s[x + k]) / 40
+        tensor near: f32[x: inf] = smooth[5 * x // 3] + smooth[5 * x // 3 + 30]
+        tensor steps: f32[x: inf] = s[5 * x // 3]";
+    let engine = compiled(jit(1, &[7]), script);
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for start in [-7_000, 1_000_003, 1 << 50] {
+        let slice = |name: &str, len: i64| format!("{name}[{start}:{}]", start + len);
+        for name in ["near", "steps"] {
+            let (data, stats) = read(&engine, &slice(name, 14_000));
+            accounts(name, &stats);
+            assert_eq!(data[..400], reference.read_array(&slice(name, 100)).unwrap().data);
+            let few = stats.tiles.live_peak <= 20 && stats.bytes.peak_planned <= stats.bytes.peak + 64;
+            assert!(few || start == 1 << 50, "{name} at {start}: {:?} {:?}", stats.tiles, stats.bytes);
+        }
+    }
+}
+
 /// Nor for what a `set` writes; its windows count.
 #[test]
 fn windows_between_reads_of_a_set_are_not_computed() {

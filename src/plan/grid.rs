@@ -37,7 +37,13 @@ impl Grid {
 
     /// The number of the tile in the middle.
     pub fn middle(&self) -> Vec<i64> {
-        self.numbers.iter().map(|numbers| numbers.first() + (numbers.last() - numbers.first()) / 2).collect()
+        self.along(1, 2)
+    }
+
+    /// The number of the tile that lies `at` of so many equal parts of the way from the first to the last.
+    pub fn along(&self, at: i64, parts: i64) -> Vec<i64> {
+        let place = |way: i64| way / parts * at + way % parts * at / parts;
+        self.numbers.iter().map(|numbers| numbers.first() + place(numbers.last() - numbers.first())).collect()
     }
 
     /// The coordinates of a tile.

@@ -449,7 +449,7 @@ fn follow(stages: &Stages, group: &Group, at: usize) -> (Vec<Motion>, Option<usi
                 Motion::Still | Motion::With { .. } | Motion::Free => None,
             })
             .collect();
-        let free = need.dims.iter().any(|dim| dim.motion == Motion::Free);
+        let free = need.is_free();
         streams.push(match along[..] {
             [(dim, true)] if dim + 1 < rank && !free => Some(dim),
             _ => None,
@@ -519,13 +519,13 @@ pub fn task_ranges(stages: &Stages, group: &Group, boxes: &Needed, work: &[Inter
         for need in &stages.needs[id.index()].sources {
             let Some(at) = group.places.get(&need.source).copied() else { continue };
             let found = closed_form(stages, id, need, &region);
+            let motion = &group.members[at].motion;
+            // What moves in no such way is what any task may need.
+            let free = motion.contains(&Motion::Free);
+            let any = free.then(|| closed_form(stages, id, need, &work_box(stages, id, &boxes[&id])));
             for (dim, known) in ranges[at].iter_mut().enumerate() {
-                let all = boxes[&need.source][dim];
-                let own = if group.members[at].motion[dim] == Motion::Free {
-                    all
-                } else {
-                    found[dim].intersect(all)
-                };
+                let own = any.as_ref().filter(|_| motion[dim] == Motion::Free).unwrap_or(&found)[dim];
+                let own = own.intersect(boxes[&need.source][dim]);
                 *known = if own.is_empty() { *known } else { known.hull(own) };
             }
         }

@@ -11,8 +11,8 @@
 use super::grid::volume;
 use super::stages::Stages;
 use crate::access::footprint::{Region, footprint, intersection};
-use crate::access::linear::{Atom, Linear};
-use crate::access::{Access, Driver, Reach};
+use crate::access::linear::{Atom, Floor, Linear};
+use crate::access::{Access, Driver, Reach, TensorAccess};
 use crate::graph::TensorKind;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::index::interval::gcd;
@@ -29,6 +29,8 @@ pub struct Need {
     /// Whether the closed form may be too much: conditions say which reads happen, they go by residues, or by places in a
     /// window.
     loose: bool,
+    /// Whether windows with gaps between them read it: the closed form takes gaps to belong to the windows before them.
+    gaps: bool,
 }
 
 /// What is needed along one dimension of a source.
@@ -72,8 +74,9 @@ impl Need {
         self.loose && volume(found) > volume(region).saturating_mul(2).saturating_add(WORTH_ASKING)
     }
 
-    fn is_free(&self) -> bool {
-        self.dims.iter().any(|dim| dim.motion == Motion::Free)
+    /// Whether what a box needs is found by looking at it.
+    pub fn is_free(&self) -> bool {
+        self.gaps || self.dims.iter().any(|dim| dim.motion == Motion::Free)
     }
 }
 
@@ -102,16 +105,21 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
         sources.sort_by_key(|need| need.source);
         return Needs { sources, own: None };
     }
+    needs_by(stages, id, &stages.accesses[id.index()])
+}
+
+/// What `id` needs of its sources if it reads them like this.
+pub(super) fn needs_by(stages: &Stages, id: TensorId, reads: &TensorAccess) -> Needs {
     let Some(resolved) = stages.tensor(id).body() else { return Needs::default() };
     let varies = varies(&resolved.body);
     let mut by_source: BTreeMap<TensorId, Vec<Vec<Part>>> = BTreeMap::new();
     let mut free: BTreeSet<(TensorId, usize)> = BTreeSet::new();
-    for access in &stages.accesses[id.index()].reads {
+    for access in &reads.reads {
         let rank = access.map.len();
         let dims = by_source.entry(access.tensor).or_insert_with(|| vec![Vec::new(); rank]);
         for (dim, parts) in dims.iter_mut().enumerate() {
             let part = Part { reach: access.reach[dim], global: access.global[dim] };
-            if part.reach.driver.is_none() && moves(&access.map[dim], id, stages, &varies) {
+            if part.reach.driver.is_none() && moves(&access.map[dim], &reads.floors, &varies) {
                 free.insert((access.tensor, dim));
             }
             parts.push(part);
@@ -119,9 +127,9 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
     }
     let mut needs = Needs::default();
     for (source, dims) in by_source {
+        let gaps = dims.iter().flatten().any(|part| leaves_gaps(windows_of(stages, id), part));
         let dims = dims.into_iter().enumerate().map(|(dim, parts)| {
-            let gaps = parts.iter().any(|part| leaves_gaps(windows_of(stages, id), part));
-            let motion = if gaps || free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
+            let motion = if free.contains(&(source, dim)) { Motion::Free } else { motion(&parts) };
             NeedDim { parts: merged(parts), motion }
         });
         let local =
@@ -131,8 +139,8 @@ pub fn needs(stages: &Stages, id: TensorId) -> Needs {
                 || read.reach.iter().any(Reach::resamples)
                 || read.map.iter().any(local)
         };
-        let loose = stages.accesses[id.index()].reads.iter().any(|read| read.tensor == source && loose(read));
-        let need = Need { source, dims: dims.collect(), loose };
+        let loose = reads.reads.iter().any(|read| read.tensor == source && loose(read));
+        let need = Need { source, dims: dims.collect(), loose, gaps };
         if source == id { needs.own = Some(need) } else { needs.sources.push(need) }
     }
     needs
@@ -156,7 +164,7 @@ fn merged(parts: Vec<Part>) -> Vec<Part> {
     merged
 }
 
-/// Between windows with gaps nothing is needed, so what is needed does not move on evenly.
+/// Between windows with gaps nothing is needed.
 fn leaves_gaps(windows: &[Window], part: &Part) -> bool {
     match part.reach.driver {
         Some(Driver { coord: Coord::Window(dim), .. }) => {
@@ -176,7 +184,7 @@ fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
         let parts = vec![Part { reach: Reach { driver, range, clip: None }, global: None }];
         NeedDim { motion: motion(&parts), parts }
     });
-    Need { source: take, dims: dims.collect(), loose: false }
+    Need { source: take, dims: dims.collect(), loose: false, gaps: false }
 }
 
 /// For every node, whether it follows coordinates, other than through data.
@@ -194,8 +202,7 @@ pub(super) fn varies(body: &Body) -> Vec<bool> {
 }
 
 /// Whether a form follows coordinates of the reader.
-fn moves(form: &Linear, id: TensorId, stages: &Stages, varies: &[bool]) -> bool {
-    let floors = &stages.accesses[id.index()].floors;
+fn moves(form: &Linear, floors: &[Floor], varies: &[bool]) -> bool {
     let mut queue: Vec<&Linear> = vec![form];
     while let Some(form) = queue.pop() {
         for (atom, _) in &form.terms {
@@ -381,7 +388,7 @@ impl NeedDim {
         let mut hull: Option<Interval> = None;
         for part in &self.parts {
             let mut own = reached(part.reach, region, windows, stages, id);
-            if let Some(global) = part.global {
+            if let Some(global) = part.global.filter(|_| !leaves_gaps(windows, part)) {
                 own = own.intersect(reached(global, region, windows, stages, id));
             }
             hull = Some(hull.map_or(own, |hull| hull.hull(own)));
@@ -392,9 +399,29 @@ impl NeedDim {
 
 fn reached(reach: Reach, region: &[Interval], windows: &[Window], stages: &Stages, id: TensorId) -> Interval {
     let numbers = |dim: usize| {
-        let domain = stages.tensor(id).domain.dims()[dim].interval;
-        let touching = windows[dim].touching(region[dim]).unwrap_or(Interval::all());
-        touching.intersect(windows[dim].inside(domain).unwrap_or(Interval::all()))
+        let (window, domain) = (windows[dim], stages.tensor(id).domain.dims()[dim].interval);
+        let inside = window.inside(domain).unwrap_or(Interval::all());
+        if window.stride() > window.size() {
+            return begun(window, region[dim], inside);
+        }
+        window.touching(region[dim]).unwrap_or(Interval::all()).intersect(inside)
     };
     reach.over(region, numbers).unwrap_or(Interval::all())
+}
+
+/// The windows that begin last before the coordinates of a range, of those inside or next to it: one at the least, so that
+/// both ends move on with the range.
+fn begun(window: Window, range: Interval, inside: Interval) -> Interval {
+    if inside.is_empty() || range.is_empty() {
+        return Interval::EMPTY;
+    }
+    let number = |at: i64| {
+        let from_first = i128::from(at) - i128::from(window.offset());
+        let number = from_first.div_euclid(window.stride().into()) as i64;
+        number.clamp(inside.first(), inside.last())
+    };
+    let [first, last] = [range.first(), range.last()];
+    let first = if range.lower().is_some() { number(first) } else { inside.first() };
+    let last = if range.upper().is_some() { number(last) } else { inside.last() };
+    Interval::trusted(first, last)
 }

@@ -38,6 +38,9 @@ pub type TileId = (usize, Vec<i64>);
 /// The same by its place in row-major order.
 pub type Place = (usize, u128);
 
+/// Tasks that are looked at for what all of them take: both ends, and between at so many equal parts.
+const PLACES: i64 = 4;
+
 impl Division {
     /// Tiles of all groups.
     pub fn tiles(&self) -> u128 {
@@ -51,20 +54,25 @@ impl Division {
         task_ranges(&self.stages, group, &self.boxes, &work)
     }
 
-    /// Operations of all tasks, and elements that they copy from tiles of other groups, if all do as much as the one in the
-    /// middle.
+    /// Operations of all tasks, and elements that they copy from tiles of other groups, if some of them are like the
+    /// others.
     pub fn cost(&self) -> u128 {
         self.groups.iter().map(|group| self.cost_of(group)).fold(0, u128::saturating_add)
     }
 
     fn cost_of(&self, group: &Group) -> u128 {
-        let work = work_box(&self.stages, group.target, &group.grid.tile(&group.grid.middle()));
-        let regions = task_regions(&self.stages, group, &self.boxes, &work);
+        let mut elements = vec![0u128; group.members.len()];
+        for at in 0..=PLACES {
+            let tile = group.grid.tile(&group.grid.along(at, PLACES));
+            let work = work_box(&self.stages, group.target, &tile);
+            let regions = task_regions(&self.stages, group, &self.boxes, &work);
+            let each = elements.iter_mut().zip(&regions);
+            each.for_each(|(all, own)| *all = all.saturating_add(own.as_ref().map_or(0, |own| volume(own))));
+        }
         let all = |id: TensorId| volume(&work_box(&self.stages, id, &self.boxes[&id]));
         let own = all(group.target).saturating_mul(operations(&self.stages, group.target));
-        let members = group.members.iter().zip(&regions).map(|(member, region)| {
-            let elements = region.as_ref().map_or(0, |region| volume(region));
-            let elements = elements.saturating_mul(group.grid.count());
+        let members = group.members.iter().zip(elements).map(|(member, some)| {
+            let elements = some.saturating_mul(group.grid.count()) / (PLACES as u128 + 1);
             match member.role {
                 Role::Gather(_) | Role::Fill => elements,
                 Role::Compute => {

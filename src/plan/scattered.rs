@@ -66,25 +66,29 @@ fn read(stages: &Stages, target: TensorId, region: &Region, shape: &[i64]) -> u1
         let dims = region.iter().zip(shape).zip(parts.iter().cycle());
         dims.map(|((range, size), part)| place(range, *size, *part)).collect::<Region>()
     };
-    SAMPLES.iter().map(|parts| work(stages, target, &tile(parts), DEEP)).max().unwrap_or(0)
+    SAMPLES.iter().map(|parts| work(stages, target, &tile(parts))).max().unwrap_or(0)
 }
 
-/// Sources of sources that are looked at, this many after each other.
-const DEEP: usize = 4;
-/// A source is made together with its reader, about, if it has no more than so many times the elements.
+/// A source is made together with its only reader, about, if it has no more than so many times the elements.
 const TOGETHER: u128 = 2;
+/// Such sources that are looked at, one after the other.
+const DEEP: usize = 4;
 
-/// What it takes to compute the sources of a box, and those of sources that are made with it.
-fn work(stages: &Stages, target: TensorId, tile: &Region, deep: usize) -> u128 {
-    let sources = needed(stages, target, &stages.needs[target.index()], tile).into_iter();
-    let computed = sources.filter(|(id, _)| !stages.is_at_hand(*id));
-    let each = computed.map(|(id, region)| {
-        let own = volume(&region).saturating_mul(weight(stages, id));
-        let together = deep > 0
-            && volume(&region) <= volume(tile).saturating_mul(TOGETHER)
-            && body_of(stages, id).is_some()
-            && stages.tensor(id).format.is_none();
-        own.saturating_add(if together { work(stages, id, &region, deep - 1) } else { 0 })
-    });
-    each.fold(0, u128::saturating_add)
+/// What it takes to compute the sources of a box; of an only source that is made with it, the sources of that, too.
+fn work(stages: &Stages, target: TensorId, tile: &Region) -> u128 {
+    let (mut reader, mut region, mut all) = (target, tile.clone(), 0u128);
+    for _ in 0..=DEEP {
+        let sources = needed(stages, reader, &stages.needs[reader.index()], &region).into_iter();
+        let mut computed: Vec<_> = sources.filter(|(id, _)| !stages.is_at_hand(*id)).collect();
+        let each = computed.iter().map(|(id, own)| volume(own).saturating_mul(weight(stages, *id)));
+        all = each.fold(all, u128::saturating_add);
+        let only = if computed.len() == 1 { computed.pop() } else { None };
+        let together = |(id, own): &(TensorId, Region)| {
+            let plain = body_of(stages, *id).is_some() && stages.tensor(*id).format.is_none();
+            plain && volume(own) <= volume(&region).saturating_mul(TOGETHER)
+        };
+        let Some(next) = only.filter(together) else { break };
+        (reader, region) = next;
+    }
+    all
 }

@@ -105,7 +105,11 @@ impl Common {
             written.extend(touched(&set.target, set.span).map(|region| (set.target.base, region)));
             before.held = planned_bytes(graph, &written);
             before.peak = before.peak.max(before.held.saturating_add(bytes));
-            before.sets.push(Planned { at, bytes, work: divided.map_or(0, |(_, division)| work_of(&division)) });
+            before.sets.push(Planned {
+                at,
+                bytes,
+                work: divided.map_or(0, |(_, division)| work_of(&division)),
+            });
         }
         let writes = world.writes.iter().filter(|write| before.variables.contains(&write.target.base));
         written.extend(writes.filter_map(|write| {
@@ -125,7 +129,7 @@ impl Common {
         }
         let (stages, target) =
             self.stages.with_body(&set.target.name, set.span, element, domain, set.body.clone());
-        let plain = Asked { stages: Arc::new(stages), target, region, apart: None };
+        let plain = Asked { stages: Arc::new(stages), target, region, apart: None, near: false };
         let asked = self.nothing_between(plain, limits);
         let division = asked.divide(&asked.region, limits)?;
         Ok(Some((asked, division)))

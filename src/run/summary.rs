@@ -75,13 +75,7 @@ pub fn plan(
 }
 
 fn middle(division: &Division, group: &Group) -> Task {
-    let number: Vec<i64> = group
-        .grid
-        .numbers
-        .iter()
-        .map(|numbers| numbers.first() + (numbers.last() - numbers.first()) / 2)
-        .collect();
-    task(&division.stages, group, &division.boxes, group.grid.tile(&number))
+    task(&division.stages, group, &division.boxes, group.grid.tile(&group.grid.middle()))
 }
 
 /// Elements that are needed of everything that is computed.

@@ -33,6 +33,7 @@ use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
 use crate::plan::fuse::Rows;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
+use crate::plan::near::{are_near, near};
 use crate::plan::readers::Division;
 use crate::plan::stages::{Stages, stages};
 use crate::plan::thin::{cost, reads_sparsely, thinned};
@@ -47,6 +48,8 @@ pub struct Tiled {
 pub(super) struct Common {
     pub(super) program: Arc<Program>,
     pub(super) stages: Arc<Stages>,
+    /// The same for requests near the origin, where they need less there.
+    near: Option<Arc<Stages>>,
     pub(super) kernels: Kernels,
     /// The same with reads apart that move differently, where that makes a difference, by the tensor that is read.
     apart: Mutex<BTreeMap<TensorId, Option<Arc<Variant>>>>,
@@ -63,6 +66,8 @@ pub(super) struct Common {
 /// Stages and their code.
 pub(super) struct Variant {
     stages: Arc<Stages>,
+    /// The same for requests near the origin, where they need less there.
+    near: Option<Arc<Stages>>,
     pub(super) kernels: Kernels,
 }
 
@@ -76,6 +81,7 @@ impl Tiled {
         let kernels = Kernels::new(vectors, codes);
         let common = Common {
             program,
+            near: near(&stages).map(Arc::new),
             stages: Arc::new(stages),
             kernels,
             apart: Mutex::default(),
@@ -136,9 +142,17 @@ pub(super) struct Asked {
     pub(super) region: Region,
     /// The stages that it is of, if they are not the plain ones.
     pub(super) apart: Option<Arc<Variant>>,
+    /// Whether its stages are those for requests near the origin.
+    pub(super) near: bool,
 }
 
 impl Asked {
+    /// Whether its stages say what it needs.
+    fn holds(&self, limits: &Limits) -> bool {
+        let request = self.request(&self.region, limits);
+        !self.near || needed_boxes(&self.stages, &request).is_ok_and(|boxes| are_near(&boxes))
+    }
+
     /// Operations that it takes, of everything.
     fn cost(&self, limits: &Limits) -> Result<u128> {
         let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).map_err(failed)?;
@@ -199,7 +213,7 @@ impl Asked {
                 (Arc::new(stages), target)
             }
         };
-        let asked = Asked { stages, target, region: self.region.clone(), apart: self.apart.clone() };
+        let asked = Asked { stages, target, region: self.region.clone(), ..self.clone() };
         let stages = thinned(&asked.stages, &asked.request(&asked.region, limits))?;
         Some(Asked { stages: Arc::new(stages), ..asked })
     }
@@ -238,11 +252,12 @@ const FAR_LESS: u128 = 4;
 
 impl Common {
     fn apart(&self, target: TensorId) -> Option<Arc<Variant>> {
-        let make = || {
-            let stages = Arc::new(set_apart(&self.stages, target)?);
-            Some(Arc::new(Variant { stages, kernels: self.kernels.again() }))
-        };
+        let make = || Some(Arc::new(self.variant(set_apart(&self.stages, target)?)));
         self.apart.lock().unwrap_or_else(PoisonError::into_inner).entry(target).or_insert_with(make).clone()
+    }
+
+    fn variant(&self, stages: Stages) -> Variant {
+        Variant { near: near(&stages).map(Arc::new), stages: Arc::new(stages), kernels: self.kernels.again() }
     }
 
     /// What a view asks for, of the stages that need less for it.
@@ -286,18 +301,19 @@ impl Common {
         drop(known);
         same.sort_by_key(|(cost, _)| *cost);
         let fits = |(cost, asked): &(u128, Asked)| {
-            asked.cost(limits).is_ok_and(|own| own <= cost.saturating_mul(SAME) / 100)
+            asked.holds(limits) && asked.cost(limits).is_ok_and(|own| own <= cost.saturating_mul(SAME) / 100)
         };
         same.into_iter().find(fits).map(|(_, asked)| asked)
     }
 
     /// What it asks for of all stages that are tried.
     fn cheapest(&self, view: &View, limits: &Limits) -> Result<Asked> {
-        let plain = Common::asked(&self.stages, view);
+        let plain = Common::asked_of(&self.stages, self.near.as_ref(), view, limits);
         let thinned = plain.thinned(limits);
         let plain = plain.cheaper(thinned, limits);
         let Some(apart) = self.apart(view.base) else { return Ok(plain) };
-        let split = Asked { apart: Some(apart.clone()), ..Common::asked(&apart.stages, view) };
+        let asked = Common::asked_of(&apart.stages, apart.near.as_ref(), view, limits);
+        let split = Asked { apart: Some(apart), ..asked };
         let thinned = split.thinned(limits);
         let split = split.cheaper(thinned, limits);
         Ok(if split.is_far_less(&plain, limits) { split } else { plain })
@@ -311,10 +327,17 @@ impl Common {
             return plain;
         }
         let Some(stages) = set_apart(&plain.stages, plain.target) else { return plain };
-        let variant = Variant { stages: Arc::new(stages), kernels: self.kernels.again() };
+        let variant = self.variant(stages);
         let (stages, region) = (variant.stages.clone(), plain.region.clone());
-        let split = Asked { stages, target: plain.target, region, apart: Some(Arc::new(variant)) };
+        let split =
+            Asked { stages, target: plain.target, region, apart: Some(Arc::new(variant)), near: false };
         if split.is_far_less(&plain, limits) { split } else { plain }
+    }
+
+    /// What a view asks for, of the stages for requests near the origin if it is one.
+    fn asked_of(stages: &Arc<Stages>, near: Option<&Arc<Stages>>, view: &View, limits: &Limits) -> Asked {
+        let near = near.map(|stages| Asked { near: true, ..Common::asked(stages, view) });
+        near.filter(|asked| asked.holds(limits)).unwrap_or_else(|| Common::asked(stages, view))
     }
 
     /// A view that only cuts is a box of its tensor; any other becomes a stage of its own. What is handed on is
@@ -326,13 +349,13 @@ impl Common {
             TensorKind::Pointwise(_) | TensorKind::Windowed(_) => false,
         };
         if !data && let Some(region) = cut(view) {
-            return Asked { stages: stages.clone(), target: view.base, region, apart: None };
+            return Asked { stages: stages.clone(), target: view.base, region, apart: None, near: false };
         }
         let region = view.domain().dims().iter().map(|dim| dim.interval).collect();
         let base = stages.tensor(view.base);
         let wide = if data { None } else { widened(view, base) };
         let (stages, target) = stages.with_view(wide.as_ref().unwrap_or(view), base.span);
-        Asked { stages: Arc::new(stages), target, region, apart: None }
+        Asked { stages: Arc::new(stages), target, region, apart: None, near: false }
     }
 }
 
