@@ -173,8 +173,7 @@ pub fn in_order() {
 /// (Ice Lake: w2 and w5 of benches/peers); where stores have buffers of their own they are not (Zen 4: w4 took
 /// 12 % less with them, w2 the same).
 pub fn stores_apart() -> bool {
-    static APART: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
-    *APART.get_or_init(target::is_amd)
+    target::is_amd()
 }
 
 /// Values of a kernel beyond which it is compiled in a time that grows with them, and no faster.

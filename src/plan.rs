@@ -10,6 +10,7 @@
 pub mod apart;
 pub mod bands;
 pub mod blocking;
+mod cells;
 pub mod fuse;
 mod gathers;
 pub mod grid;
@@ -33,6 +34,7 @@ mod samples;
 mod scattered;
 mod seamless;
 mod tables;
+mod taller;
 pub mod shape;
 mod spread;
 pub mod stages;

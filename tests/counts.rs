@@ -198,6 +198,41 @@ fn rows_of_a_chain_are_computed_once() {
     }
 }
 
+/// Four levels down and up again.
+const PYRAMID: &str = "
+fn down_y(t, y, x) = sum(i in 0..4) 0.25 * t[2 * y - 1 + i, x]
+fn down_x(t, y, x) = sum(i in 0..4) 0.25 * t[y, 2 * x - 1 + i]
+fn up(t, y, x) = 0.5 * t[y // 2, x // 2] + 0.5 * t[(y + 1) // 2, (x + 1) // 2]
+tensor a: f32[y: inf, x: inf] = rand(y, x)
+tensor r1: f32[y: inf, x: inf] = down_y(a, y, x)
+tensor d1: f32[y: inf, x: inf] = down_x(r1, y, x)
+tensor r2: f32[y: inf, x: inf] = down_y(d1, y, x)
+tensor d2: f32[y: inf, x: inf] = down_x(r2, y, x)
+tensor r3: f32[y: inf, x: inf] = down_y(d2, y, x)
+tensor d3: f32[y: inf, x: inf] = down_x(r3, y, x)
+tensor r4: f32[y: inf, x: inf] = down_y(d3, y, x)
+tensor d4: f32[y: inf, x: inf] = down_x(r4, y, x)
+tensor u3: f32[y: inf, x: inf] = d3[y, x] + up(d4, y, x)
+tensor u2: f32[y: inf, x: inf] = d2[y, x] + up(u3, y, x)
+tensor u1: f32[y: inf, x: inf] = d1[y, x] + up(u2, y, x)
+tensor out: f32[y: inf, x: inf] = a[y, x] + up(u1, y, x)
+";
+
+/// In tiles of 128 rows, as they would be, levels would be tiles of their own, or computed much more than once.
+#[test]
+fn levels_of_a_pyramid_pass_through_rings() {
+    let one = compiled(jit(1, &[]), PYRAMID);
+    let prepared = one.prepare("out[0:512, 0:4096]").unwrap();
+    let plan = prepared.plan();
+    assert_eq!((plan.tiles, plan.recompute_factor), (1, 1.0), "{plan:?}");
+    let (whole, stats) = read(&one, "out[0:512, 0:4096]");
+    assert!(elements(&stats, "d1") <= (256 + 64) * (2048 + 64), "{:?}", stats.computed);
+    let two = compiled(jit(2, &[]), PYRAMID);
+    assert_eq!(read(&two, "out[0:512, 0:4096]").0, whole, "two workers");
+    let small = compiled(jit(1, &[100, 500]), PYRAMID);
+    assert_eq!(read(&small, "out[0:512, 0:4096]").0, whole, "small tiles");
+}
+
 #[test]
 fn only_windows_that_are_touched_are_called_and_each_once() {
     for (threads, tile) in [(1, &[][..]), (1, &[3, 5]), (2, &[4, 4]), (4, &[1, 7])] {

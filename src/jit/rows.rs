@@ -10,7 +10,7 @@
 //!
 //! [`affine`] finds out what moves along the row, [`select`] makes a program for as many registers as it likes (with
 //! [`arithmetic`], [`casts`], [`memory`], [`turn`] and [`weave`]), [`allocate`] chooses registers and writes instructions (with
-//! [`sequences`]), [`assemble`] puts a
+//! [`sequences`]; [`balance`] shares the work out between its pipes before), [`assemble`] puts a
 //! loop around them, or one that stores [`past`] the cache; [`evex`] and [`ops`] know the bytes.
 
 mod affine;
@@ -18,6 +18,7 @@ mod ahead;
 mod allocate;
 mod arithmetic;
 mod assemble;
+mod balance;
 mod casts;
 mod carry;
 mod evex;
@@ -37,7 +38,7 @@ pub(super) use affine::Motions;
 pub(super) use memory::TABLE_SLACK;
 pub(super) use program::Slot;
 
-use super::Vectors;
+use super::{Vectors, target};
 use crate::loops::ir::{Block, BufferId, For, Kernel, LoopKind, Statement};
 use evex::Bits;
 
@@ -63,6 +64,9 @@ fn compile(kernel: &Kernel, row: &For, bits: Bits) -> Result<Row, &'static str> 
     }
     let written = |buffer: BufferId| kernel.buffers[buffer.index()].written;
     let ahead = ahead::ahead(&program, bits.bytes() / 4, written);
+    if ahead.is_none() && target::is_amd() {
+        balance::balance(&mut program);
+    }
     let bytes = assemble::assemble(&program, bits, past.as_ref(), ahead.as_ref());
     Ok(Row { bytes, slots: program.slots })
 }

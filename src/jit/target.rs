@@ -50,8 +50,11 @@ pub(super) fn isa(options: &JitOptions, effort: Effort) -> Result<OwnedTargetIsa
 pub(super) fn is_amd() -> bool {
     #[cfg(target_arch = "x86_64")]
     {
-        let vendor = std::arch::x86_64::__cpuid(0);
-        [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD"
+        static AMD: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        *AMD.get_or_init(|| {
+            let vendor = std::arch::x86_64::__cpuid(0);
+            [vendor.ebx, vendor.edx, vendor.ecx].map(u32::to_le_bytes).concat() == b"AuthenticAMD"
+        })
     }
     #[cfg(not(target_arch = "x86_64"))]
     {

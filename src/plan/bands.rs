@@ -145,6 +145,8 @@ pub struct Bands<'p> {
     task: &'p Task,
     /// Where the next band starts.
     next: i64,
+    /// Where bands begin, modulo their rows, if not at the start of the task.
+    from: Option<i64>,
     /// Up to where every member has come.
     done: Vec<Option<i64>>,
     /// The rows of every member that this band uses.
@@ -186,13 +188,19 @@ const NOTHING: Interval = Interval::EMPTY;
 impl<'p> Bands<'p> {
     /// Before the first band.
     pub fn new(stages: &'p Stages, group: &'p Group, task: &'p Task) -> Self {
+        Bands { from: group.from, ..Bands::from_the_start(stages, group, task) }
+    }
+
+    /// The same with whole bands from the first one on: if one is as long as it can be, it holds most rows.
+    pub(super) fn from_the_start(stages: &'p Stages, group: &'p Group, task: &'p Task) -> Self {
         let late = task.steps.is_some() && seeded::active(Bug::RecurrenceStart);
         let next = Bands::range(group, task).first() + i64::from(late);
         let whole = |slot: &Option<Slot>| slot.as_ref().map(|slot| slot.region.clone()).unwrap_or_default();
         let members = task.slots.iter().map(|slot| Fresh { region: whole(slot), any: false }).collect();
         let band = Band { members, target: task.tile.clone() };
         let members = group.members.len();
-        Bands { stages, group, task, next, done: vec![None; members], held: vec![NOTHING; members], band }
+        let (done, held) = (vec![None; members], vec![NOTHING; members]);
+        Bands { stages, group, task, next, from: None, done, held, band }
     }
 
     /// The coordinates of the target along which bands go.
@@ -204,7 +212,7 @@ impl<'p> Bands<'p> {
         }
     }
 
-    /// How many bands there are, at the most.
+    /// How many bands there are, but for one where they do not begin at the start.
     pub fn count(group: &Group, task: &Task) -> i64 {
         let len = Bands::range(group, task).len().unwrap_or(i64::MAX);
         len.div_euclid(group.band) + i64::from(len.rem_euclid(group.band) > 0)
@@ -237,7 +245,8 @@ impl<'p> Bands<'p> {
         if self.next > range.last() {
             return None;
         }
-        let last = self.next.saturating_add(self.group.band - 1).min(range.last());
+        let gone = self.from.map_or(0, |from| (self.next - from).rem_euclid(self.group.band));
+        let last = self.next.saturating_add(self.group.band - 1 - gone).min(range.last());
         if let Some(dim) = self.group.stream {
             self.band.target[dim] = Interval::trusted(self.next, last);
         }

@@ -8,6 +8,7 @@
 //! A stage is private to the group that reads it, unless several do, or tasks would compute too much of it again.
 
 use super::blocking::set_passes;
+use super::cells::bands_from;
 use super::grid::{Grid, volume};
 use super::inline::weight;
 use super::needs::{Motion, closed_form, needed};
@@ -15,6 +16,7 @@ use super::passes::Passes;
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
 use super::stop::Stop;
+use super::taller::{is_better, taller};
 use crate::access::exact::NEAR;
 use crate::access::footprint::{Region, footprint, include, intersection};
 use crate::graph::TensorKind;
@@ -38,6 +40,8 @@ pub struct Group {
     pub stream: Option<usize>,
     /// Coordinates per band: of a recurrence, steps per pass.
     pub band: i64,
+    /// The coordinate, modulo the band, at which bands begin; at the first one of a task if there is none.
+    pub from: Option<i64>,
     /// How a recurrence goes over its steps.
     pub passes: Option<Passes>,
     /// Why it is not part of the group that reads it; empty for what is asked for.
@@ -239,6 +243,20 @@ pub fn steps_of(stages: &Stages, id: TensorId, region: &[Interval]) -> Option<St
 
 /// Splits what a request needs into groups, sources first; the last one makes what is asked for.
 pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Result<Vec<Group>, PlanError> {
+    let grid = super::shape::grid(stages, request, request.target, &boxes[&request.target]);
+    let usual = groups_in(stages, request, boxes, grid)?;
+    let Some(grid) = taller(stages, request, &usual) else { return Ok(usual) };
+    let tall = groups_in(stages, request, boxes, grid)?;
+    Ok(if is_better(stages, boxes, &tall, &usual) { tall } else { usual })
+}
+
+/// The same, with tiles for what is asked for.
+fn groups_in(
+    stages: &Stages,
+    request: &Request,
+    boxes: &Needed,
+    grid: Grid,
+) -> Result<Vec<Group>, PlanError> {
     let order = order(stages, request.target);
     let mut former = Former {
         stages,
@@ -250,7 +268,7 @@ pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Result<Vec<
         samples: Vec::new(),
         weights: Vec::new(),
     };
-    former.open(request.target, "");
+    former.open(request.target, grid, "");
     for id in order.iter().rev().skip(1).filter(|id| boxes.contains_key(id)) {
         request.stop.check()?;
         former.place(*id);
@@ -275,20 +293,30 @@ struct Former<'s> {
 }
 
 /// Work that may be done again before a stage is shared: this many times what is needed, in percent.
-const AGAIN: u128 = 150;
+const MOST_AGAIN: u128 = 150;
+/// Why a stage is shared of which more would be done again.
+pub(super) const AGAIN: &str = "tiles would compute much of it again";
 
 impl Former<'_> {
     /// A new group for a stage.
-    fn open(&mut self, target: TensorId, why: &'static str) {
-        let region = &self.boxes[&target];
-        let grid = super::shape::grid(self.stages, self.request, target, region);
+    fn open(&mut self, target: TensorId, grid: Grid, why: &'static str) {
         let sample = grid.tile(&grid.middle());
         let sample = work_box(self.stages, target, &sample);
         let group = self.groups.len();
         self.samples.push(BTreeMap::from([(target, sample)]));
         self.weights.push(weight(self.stages, target));
         let (members, places) = (Vec::new(), BTreeMap::new());
-        self.groups.push(Group { target, grid, members, places, stream: None, band: 1, passes: None, why });
+        self.groups.push(Group {
+            target,
+            grid,
+            members,
+            places,
+            stream: None,
+            band: 1,
+            from: None,
+            passes: None,
+            why,
+        });
         self.settle(target, group);
     }
 
@@ -313,7 +341,10 @@ impl Former<'_> {
             return;
         }
         match self.why_shared(id, &groups) {
-            Some(why) => self.open(id, why),
+            Some(why) => {
+                let grid = super::shape::grid(self.stages, self.request, id, &self.boxes[&id]);
+                self.open(id, grid, why);
+            }
             None => self.settle(id, *groups.first().expect("a stage that is needed has readers")),
         }
     }
@@ -334,10 +365,10 @@ impl Former<'_> {
         let grid = &self.groups[group].grid;
         let sample = self.samples[group].get(&id)?;
         let (own, all) = (volume(sample), volume(&self.boxes[&id]));
-        let again = own.saturating_mul(grid.count()) > all.saturating_mul(AGAIN) / 100;
+        let again = own.saturating_mul(grid.count()) > all.saturating_mul(MOST_AGAIN) / 100;
         let work = own.saturating_mul(weight(self.stages, id));
         let small = work <= grid.largest().saturating_mul(self.weights[group]) / 8;
-        (again && !small).then_some("tiles would compute much of it again")
+        (again && !small).then_some(AGAIN)
     }
 
     /// Turns the groups round, and lists who is in which.
@@ -420,7 +451,10 @@ fn set_streams(stages: &Stages, request: &Request, group: &mut Group, boxes: &Ne
     match (time, streams) {
         (Some(_), _) => group.band = 1,
         (None, false) => group.band = i64::MAX,
-        (None, true) => super::shape::set_band(stages, request, group, boxes),
+        (None, true) => {
+            super::shape::set_band(stages, request, group, boxes);
+            group.from = bands_from(stages, group, boxes);
+        }
     }
 }
 

@@ -40,9 +40,19 @@ pub(super) fn most_rows(stages: &Stages, group: &Group, task: &Task) -> Vec<i64>
     }
 }
 
+/// Goes through the bands as they are, and as they would be from the start on: a task of which another one of its shape
+/// has longer bands holds as much as that.
 fn walked(stages: &Stages, group: &Group, task: &Task) -> Vec<i64> {
+    let whole = most_of(group, Bands::from_the_start(stages, group, task));
+    if group.from.is_none() {
+        return whole;
+    }
+    let own = most_of(group, Bands::new(stages, group, task));
+    whole.into_iter().zip(own).map(|(a, b)| a.max(b)).collect()
+}
+
+fn most_of(group: &Group, mut bands: Bands<'_>) -> Vec<i64> {
     let mut most = vec![1; group.members.len()];
-    let mut bands = Bands::new(stages, group, task);
     while bands.advance().is_some() {
         for (most, held) in most.iter_mut().zip(bands.held()) {
             *most = (*most).max(held.len().unwrap_or(1));

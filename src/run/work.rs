@@ -189,8 +189,8 @@ impl<'r> Work<'r> {
             self.control.check()?;
             self.members(desk, band, &mut members)?;
             self.stage(&mut target, &band.target)?;
+            self.meter.add(volume(&band.target) as u64);
         }
-        self.meter.add(volume(&task.tile) as u64);
         Ok(())
     }
 

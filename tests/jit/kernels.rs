@@ -32,6 +32,33 @@ fn steps_along_the_row() {
     }
 }
 
+/// Sums and differences of all special numbers, among comparisons: some processors do some of them as products with 1 and -1.
+#[test]
+fn sums_among_comparisons() {
+    for element in [Element::F32, Element::F64] {
+        let values = specials(element);
+        let (all, count) = (values.iter(), values.len() as i64);
+        let pairs: Vec<(Scalar, Scalar)> = all.flat_map(|a| values.iter().map(move |b| (*a, *b))).collect();
+        let [left, right] = [0, 1].map(|side| {
+            let side: Vec<Scalar> =
+                pairs.iter().map(|pair| if side == 0 { pair.0 } else { pair.1 }).collect();
+            bytes_of(element, &side)
+        });
+        let outs: String = (2..8).map(|buffer| format!("  b{buffer}: {element} out\n")).collect();
+        let text = format!(
+            "kernel a(n)\n  b0: {element} in\n  b1: {element} in\n{outs}  v0: i64 = const 0\n  v1: i64 = arg 0\n  \
+             row v2 in v0..v1\n    v3: {element} = load b0 v2\n    v4: {element} = load b1 v2\n    \
+             v5: {element} = add v3 v4\n    store b2 v2 v5\n    v6: {element} = sub v3 v4\n    store b3 v2 v6\n    \
+             v7: {element} = max v5 v6\n    store b4 v2 v7\n    v8: {element} = sub v4 v3\n    store b5 v2 v8\n    \
+             v9: {element} = add v7 v8\n    store b6 v2 v9\n    v10: {element} = add v9 v3\n    store b7 v2 v10\n"
+        );
+        let out = vec![0; left.len()];
+        let mut buffers = vec![left, right];
+        buffers.resize(8, out);
+        check(&text, &[count * count], &buffers);
+    }
+}
+
 #[test]
 fn scattered_stores() {
     for element in Element::ALL {

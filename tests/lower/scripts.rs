@@ -46,6 +46,20 @@ fn reads() {
     );
 }
 
+/// Rows that divide their coordinates alike share what is made of the quotients.
+#[test]
+fn cells_of_a_lattice() {
+    plain(
+        "f32",
+        &[
+            "{ let f = f32(y) * 0.125; let i = floor(f); rand(i64(i), x) * (f - i) + rand(i64(i) + 1, x) * (1 - f + i) }",
+            "rand(y // 8, x // 32) * p[y, x] + rand(y // 8 + 1, x)",
+            "rand(y // 9, x) + rand(y // 64, x) * f32(y % 9)",
+            "p[y // 8, x] * sqrt(abs(p[y // 8 + 1, x])) + f32(y)",
+        ],
+    );
+}
+
 #[test]
 fn reads_that_depend_on_data() {
     plain(

@@ -15,11 +15,15 @@
 //! A row that reads across the rows of a source (`b[y, x] = a[x, y]`) is jammed in blocks of 16, whose loads lie side by
 //! side in memory.
 //!
+//! Rows that divide their own coordinate may be made once more for groups in which all quotients are alike ([`alike`]).
+//!
 //! Of the three rows that [`split`](super::split) makes the middle is jammed, the ends get a loop of their own.
 //!
 //! Steps of a loop around a row are independent of each other, by the last promise of [`verify`](crate::loops::verify):
 //! none writes what another one touches. Rings keep it as well: a call writes no more rows than a ring holds, since a
 //! ring is as large as the most rows that a band holds of it, and what a band computes is part of that.
+
+mod alike;
 
 use super::simplify::{Simplifier, Values};
 use crate::graph::scalar::BinaryFn;
@@ -46,6 +50,8 @@ pub struct Choice {
     pub apart: Work,
     /// What they take together.
     pub jammed: Work,
+    /// What they take where they divide their coordinates alike, if there is code for that.
+    pub alike: Option<Work>,
 }
 
 /// What a step along a row does.
@@ -81,7 +87,11 @@ impl fmt::Display for Choice {
             return write!(f, "one row at a time: {} loads, {} operations", jammed.loads, jammed.operations);
         }
         write!(f, "{} rows at a time: {} loads instead of {}, ", self.rows, jammed.loads, apart.loads)?;
-        write!(f, "{} operations instead of {}", jammed.operations, apart.operations)
+        write!(f, "{} operations instead of {}", jammed.operations, apart.operations)?;
+        match self.alike {
+            Some(alike) => write!(f, ", {} where they divide alike", alike.operations),
+            None => Ok(()),
+        }
     }
 }
 
@@ -96,7 +106,7 @@ pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
     let (single, one) = jammed(kernel, 1);
     if one.total() * BLOCK <= LARGEST && goes_across(kernel, &kernel.body) {
         let (kernel, work) = jammed(kernel, BLOCK);
-        return (kernel, Choice { rows: BLOCK, apart: one.times(BLOCK), jammed: work });
+        return (kernel, Choice { rows: BLOCK, apart: one.times(BLOCK), jammed: work, alike: None });
     }
     let pays =
         |rows: usize, work: Work| work.total() <= LARGEST && work.total() * 10 <= one.total() * rows * 9;
@@ -104,14 +114,17 @@ pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
     let tried = [4, 2].into_iter().filter(|rows| sizes.contains(&(one.total() * rows)));
     let mut tried = tried.map(|rows| (rows, jammed(kernel, rows)));
     match tried.find(|(rows, (_, work))| pays(*rows, *work)) {
-        Some((rows, (kernel, work))) => (kernel, Choice { rows, apart: one.times(rows), jammed: work }),
-        None => (single, Choice { rows: 1, apart: one, jammed: one }),
+        Some((rows, (plain, work))) => {
+            let plain = (plain, Choice { rows, apart: one.times(rows), jammed: work, alike: None });
+            alike::alike(kernel, rows, work).unwrap_or(plain)
+        }
+        None => (single, Choice { rows: 1, apart: one, jammed: one, alike: None }),
     }
 }
 
 /// The kernel with that many rows jammed, and the work of a step along the jammed rows.
 pub fn jammed(kernel: &Kernel, rows: usize) -> (Kernel, Work) {
-    let mut jammer = Jammer { simplifier: Simplifier::new(kernel), rows, work: Work::default() };
+    let mut jammer = Jammer::new(kernel, rows);
     jammer.outside(&kernel.body);
     (jammer.simplifier.builder.finish(), jammer.work)
 }
@@ -120,6 +133,14 @@ struct Jammer<'k> {
     simplifier: Simplifier<'k>,
     rows: usize,
     work: Work,
+    /// The work of rows that divide alike; none if there is to be no code for them.
+    alike: Option<Work>,
+}
+
+impl<'k> Jammer<'k> {
+    fn new(kernel: &'k Kernel, rows: usize) -> Self {
+        Jammer { simplifier: Simplifier::new(kernel), rows, work: Work::default(), alike: None }
+    }
 }
 
 impl Jammer<'_> {
@@ -159,8 +180,8 @@ impl Jammer<'_> {
         let zero = self.simplifier.builder.int(0);
         let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
         let base = self.base(nest, (lo, hi), open.var);
-        let mut copies: Vec<Values> = (0..self.rows).map(|at| self.uniform(nest, base, at)).collect();
-        let work = self.row(nest.main, &mut copies);
+        let mut copies: Vec<Values> = (0..self.rows).map(|at| self.uniform(nest, base, at, &[])).collect();
+        let work = self.group(nest, base, &mut copies);
         self.work += work;
         self.simplifier.close_loop(open, &[]);
         let rest = self.rest((lo, hi), groups);
@@ -264,24 +285,26 @@ impl Jammer<'_> {
         self.simplifier.binary(BinaryFn::Add, lo, moved)
     }
 
-    /// The values outside of rows, for row `base + at`.
-    fn uniform(&mut self, nest: &Nest<'_>, base: ValueId, at: usize) -> Values {
+    /// The values outside of rows, for row `base + at`; some are `known`, an old one and its new one each.
+    fn uniform(&mut self, nest: &Nest<'_>, base: ValueId, at: usize, known: &[(ValueId, ValueId)]) -> Values {
         let outer = self.simplifier.values.clone();
         let at = self.simplifier.builder.int(at as i64);
         let place = self.simplifier.binary(BinaryFn::Add, base, at);
         self.simplifier.set(nest.looped.var, place);
-        nest.looped.body.statements.iter().for_each(|statement| {
-            if let Statement::Let(_) = statement {
-                self.simplifier.statements(std::slice::from_ref(statement));
+        for statement in &nest.looped.body.statements {
+            let Statement::Let(id) = statement else { continue };
+            match known.iter().find(|(old, _)| old == id) {
+                Some((old, new)) => self.simplifier.set(*old, *new),
+                None => self.simplifier.statements(std::slice::from_ref(statement)),
             }
-        });
+        }
         std::mem::replace(&mut self.simplifier.values, outer)
     }
 
     /// Some of the rows, one step of the loop around them after the other; the work of the one that could be jammed.
     fn apart(&mut self, nest: &Nest<'_>, (lo, hi): (ValueId, ValueId), rows: &[&For]) -> Work {
         let (open, _) = self.simplifier.open_loop(LoopKind::Serial, lo, hi, &[]);
-        let mut copies = [self.uniform(nest, open.var, 0)];
+        let mut copies = [self.uniform(nest, open.var, 0, &[])];
         let mut work = Work::default();
         for row in rows {
             let own = self.row(row, &mut copies);
@@ -655,6 +678,60 @@ mod tests {
         let kernel = kernel(&format!("v10: i64 = min v5 v2\n{SUM}"));
         assert_eq!(jammed(&kernel, 4).0, jammed(&kernel, 1).0);
         assert_eq!(jam(&kernel).1.rows, 1);
+    }
+
+    /// A cell of eight rows; what is made of its number is made once where four rows are in it.
+    const CELLS: &str = "v9: i64 = const 0
+v10: i64 = const 3
+v11: i64 = shr v5 v10
+v12: f32 = cast v11
+v13: f32 = cast v5
+row v14 in v9..v2
+  v15: i64 = add v6 v14
+  v16: f32 = load b0 v14
+  v17: f32 = mul v16 v12
+  v18: f32 = sqrt v17
+  v19: f32 = mul v18 v18
+  v20: f32 = sub v19 v16
+  v21: f32 = fma v20 v13 v16
+  store b1 v15 v21
+";
+
+    #[test]
+    fn rows_of_a_cell_share_what_is_made_of_its_number() {
+        let expect =
+            "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20, 8 where they divide alike";
+        check(CELLS, expect);
+        let text = sweep(jam(&kernel(CELLS)).0).to_string();
+        assert_eq!((text.matches("row ").count(), text.matches("sqrt").count()), (3, 1 + 4 + 1), "{text}");
+    }
+
+    #[test]
+    fn cells_of_few_rows_are_not_looked_for() {
+        let small = CELLS.replace("const 3", "const 2");
+        check(&small, "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20");
+    }
+
+    #[test]
+    fn rounding_down_makes_cells() {
+        let body = "v9: i64 = const 0
+v10: f32 = const 0.125
+v11: f32 = cast v5
+v12: f32 = mul v11 v10
+v13: f32 = floor v12
+v14: i64 = cast v13
+v15: f32 = cast v14
+row v16 in v9..v2
+  v17: i64 = add v6 v16
+  v18: f32 = load b0 v16
+  v19: f32 = mul v18 v15
+  v20: f32 = sqrt v19
+  v21: f32 = fma v20 v11 v18
+  store b1 v17 v21
+";
+        let expect =
+            "4 rows at a time: 1 loads instead of 4, 12 operations instead of 12, 6 where they divide alike";
+        check(body, expect);
     }
 
     const STRIPS: &str = "v9: i64 = const 0

@@ -1,0 +1,63 @@
+//! Tiles with more rows than usual, where that costs nothing.
+//!
+//! ```text
+//! a pyramid of four levels, 4096 × 4096:
+//!   tiles of 128 rows        60 more rows of the first level for each, so levels are kept in tiles of their own, and copied
+//!   one tile of 4096 rows    every level passes through a ring of rows, each row is computed once
+//! ```
+//!
+//! A task that goes down its rows in bands holds no more for having more of them, and computes nothing again in between.
+
+use super::grid::{Grid, volume};
+use super::group::{AGAIN, Group, Needed, Request, Role, task_regions, work_box};
+use super::stages::Stages;
+
+/// Tiles that every one of several workers has, at the least.
+const EACH: i64 = 8;
+
+/// Tiles for what is asked for, as tall as workers leave them; none if nothing of `groups` would be computed less often.
+pub(super) fn taller(stages: &Stages, request: &Request, groups: &[Group]) -> Option<Grid> {
+    let asked = groups.last()?;
+    let tensor = stages.tensor(asked.target);
+    let fixed = request.tile.is_some() || tensor.chunk.is_some() || tensor.format.is_some();
+    let again = goes_down(groups) || groups.iter().any(|group| group.why == AGAIN);
+    if fixed || !again {
+        return None;
+    }
+    let (dim, grid) = (asked.stream?, &asked.grid);
+    let down = grid.numbers[dim].len()?.max(1);
+    let across = i64::try_from(grid.count()).ok()? / down;
+    let wanted = if request.threads > 1 { EACH * request.threads as i64 } else { 1 };
+    let most = (wanted - 1) / across.max(1) + 1;
+    let mut shape = grid.shape.clone();
+    shape[dim] = (grid.region[dim].len()? - 1) / most + 1;
+    (shape[dim] > grid.shape[dim]).then(|| Grid::new(grid.region.clone(), grid.origin.clone(), shape))
+}
+
+/// Whether taller tiles are better: one group does everything, and no more than `usual` groups do. Tiles of scattered reads
+/// are small so that nothing is computed between them.
+pub(super) fn is_better(stages: &Stages, boxes: &Needed, tall: &[Group], usual: &[Group]) -> bool {
+    let work = |groups: &[Group]| {
+        groups.iter().map(|group| computed(stages, boxes, group)).fold(0, u128::saturating_add)
+    };
+    goes_down(tall) && work(tall) <= work(usual)
+}
+
+/// Elements that the tasks of a group compute, if all are like the one in the middle.
+fn computed(stages: &Stages, boxes: &Needed, group: &Group) -> u128 {
+    let tile = group.grid.tile(&group.grid.middle());
+    let work = work_box(stages, group.target, &tile);
+    let regions = task_regions(stages, group, boxes, &work);
+    let members = group.members.iter().zip(&regions).filter(|(member, _)| member.role == Role::Compute);
+    let members = members.filter_map(|(_, region)| region.as_ref()).map(|region| volume(region));
+    let one = members.fold(volume(&work), u128::saturating_add);
+    one.saturating_mul(group.grid.count())
+}
+
+/// Whether one group does everything, and holds rows alone of what it computes.
+fn goes_down(groups: &[Group]) -> bool {
+    let [only] = groups else { return false };
+    let resident = |role: Role| role == Role::Resident;
+    only.members.iter().any(|member| !resident(member.role))
+        && only.members.iter().all(|member| resident(member.role) || member.stream.is_some())
+}
