@@ -26,7 +26,7 @@ case $what in
         programs="--cargo-arg=--lib --cargo-arg=--test --cargo-arg=model" ;;
     plan)
         files='src/plan/grid.rs src/plan/held.rs src/plan/lives.rs src/plan/peak.rs src/plan/readers.rs src/plan/reuse.rs'
-        stages='plan:: / differential::planned / counts::tiles counts::rows counts::boxes counts::readers counts::slabs_hold / moved:: / counts::' ;;
+        stages='plan:: shown::plan / differential::planned / counts::tiles counts::rows counts::boxes counts::readers counts::slabs_hold / moved:: / counts::' ;;
 esac
 mkdir -p "$folder"
 cd "$folder"
@@ -57,6 +57,9 @@ mod library;
 #[cfg(test)]
 #[path = "../tests/moved.rs"]
 mod moved;
+#[cfg(test)]
+#[path = "../tests/snapshots.rs"]
+mod shown;
 END
 sed -i '/^\[\[bench\]\]/,/^$/d; /^default-run/d; s/^default = .*/default = ["jit"]/; /^edition/a autotests = false' Cargo.toml
 sed -i '/^\[profile.dev\]/,/^$/{s/^opt-level = 1/opt-level = 0/; s/^debug = 1/debug = false/}' Cargo.toml
@@ -66,7 +69,7 @@ echo "[target.'cfg(all())']
 runner = [\"sh\", \"$PWD/stages.sh\"]" > .cargo/config.toml
 cat > stages.sh <<END
 program=\$1
-ulimit -t 120; ulimit -v 8000000
+export INSTA_UPDATE=no; ulimit -t 120; ulimit -v 8000000
 case \$program in */model-*) exec timeout 400 "\$program" ;; esac
 echo '$stages' | tr / '\n' | while read -r stage; do
     timeout 400 "\$program" \$stage || { echo "exit code \$?"; exit 1; }

@@ -387,10 +387,12 @@ mod tests {
         check(&[n], &pairs, "shape [524290, 2] strides [2, 1] offset -2 where [1..524289, 0..2]");
         let back = [pairs[0].clone(), pairs[1].clone(), Movement::Flip(vec![0, 1])];
         check(&[n], &back, "shape [524290, 2] strides [-2, -1] offset 1048577 where [1..524289, 0..2]");
-        let before = [Movement::Pad(vec![(1, 1), (0, 0)]), Movement::Shrink(vec![(0, 1), (0, n)])];
-        check(&[2, n], &before, "padding");
-        let after = [Movement::Pad(vec![(0, 1), (0, 0)]), Movement::Shrink(vec![(2, 3), (0, n)])];
-        check(&[2, n], &after, "padding");
+        let less = [pairs[0].clone(), Movement::Shrink(vec![(1, n + 4)])];
+        check(&[n], &less, "shape [1048579] strides [1] offset -1 where [1..1048577]");
+        let pads = Movement::Pad(vec![(1, 1), (0, 0)]);
+        let row = |row| [Movement::Permute(vec![1, 0]), pads.clone(), Movement::Shrink(vec![row, (0, n)])];
+        check(&[n, 2], &row((0, 1)), "padding");
+        check(&[n, 2], &row((3, 4)), "padding");
     }
 
     #[test]

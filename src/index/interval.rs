@@ -483,6 +483,7 @@ mod tests {
         check(up.floor_div(-2), "-inf..-2");
         check(up.rem(4), "0..4");
         check(Interval::all().scale(0).unwrap(), "0..1");
+        check(iv(0, 1).mul(Interval::all()).unwrap(), "0..1");
     }
 
     #[test]
