@@ -372,6 +372,8 @@ mod tests {
             "shape [4, 2] strides [2, 1] offset -2 where [1..3, 0..2]",
         );
         check(&[7], &[Movement::Pad(vec![(0, 2)]), Movement::Reshape(vec![3, 3])], "none");
+        let pairs = Movement::Unfold { axis: 0, size: 2, step: 1 };
+        check(&[4], &[Movement::Pad(vec![(2, 1)]), Movement::Shrink(vec![(2, 7)]), pairs], "none");
         check(&[3], &[Movement::Pad(vec![(0, 2)]), Movement::Shrink(vec![(3, 5)])], "padding");
         check(
             &[3],
