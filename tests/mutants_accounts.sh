@@ -1,33 +1,14 @@
 #!/bin/sh
 # Mutation testing of the accounts: tiles, readers, lives, peaks and bytes. Does a test fail when one is counted wrong?
 #
-#     tests/mutants_accounts.sh tiles|run|waits|plan FOLDER [options of cargo-mutants, such as --shard 0/4]
+#     tests/mutants_accounts.sh FOLDER
 #
 # They need most of the crate, so FOLDER gets a copy of it without what stands above the engine, not optimised, where the tests that
-# look at accounts are part of the library: one program to compile and to link, some seconds per mutant. They go in stages, the quick ones
-# first, and the first that fails ends it. Needs cargo-mutants. `FOLDER/mutants.out` lists what was caught and what was missed.
+# look at accounts are part of the library. tests/mutants_at_once.py makes one program of all mutants, and tries one after the other:
+# MUTANTS_SHARE=0/4 a quarter of them, MUTANTS_JOBS=2 two at a time. Needs cargo-mutants, which lists them.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
-what=$1
-folder=$2
-shift 2
-# Files, the stages of tests for them, and programs beside the library that are run.
-programs=--cargo-arg=--lib
-case $what in
-    tiles)
-        files='src/tiles.rs src/tiles/boxes.rs src/tiles/memory.rs'
-        stages='tiles:: / kept::' ;;
-    run)
-        files='src/run/ledger.rs src/run/meter.rs src/run/schedule.rs src/run/spare.rs'
-        stages='run:: / counts::tiles counts::rows counts::sets counts::slabs_hold / library:: / faulty::memory faulty::workers / counts::' ;;
-    waits)
-        files='src/run/board.rs src/run/gate.rs src/tiles/flights.rs'
-        stages='run:: tiles:: / kept:: / faulty::workers / counts::tiles counts::cancelling'
-        programs="--cargo-arg=--lib --cargo-arg=--test --cargo-arg=model" ;;
-    plan)
-        files='src/plan/grid.rs src/plan/held.rs src/plan/lives.rs src/plan/peak.rs src/plan/readers.rs src/plan/reuse.rs'
-        stages='plan:: shown::plan / differential::planned / counts::tiles counts::rows counts::boxes counts::readers counts::slabs_hold / moved:: / counts::' ;;
-esac
+folder=$1
 mkdir -p "$folder"
 cd "$folder"
 rm -rf src tests
@@ -64,16 +45,16 @@ END
 sed -i '/^\[\[bench\]\]/,/^$/d; /^default-run/d; s/^default = .*/default = ["jit"]/; /^edition/a autotests = false' Cargo.toml
 sed -i '/^\[profile.dev\]/,/^$/{s/^opt-level = 1/opt-level = 0/; s/^debug = 1/debug = false/}' Cargo.toml
 # What runs for ever is ended by its processor time, and what waits for ever by the clock.
-mkdir -p .cargo
-echo "[target.'cfg(all())']
-runner = [\"sh\", \"$PWD/stages.sh\"]" > .cargo/config.toml
-cat > stages.sh <<END
-program=\$1
-export INSTA_UPDATE=no; ulimit -t 120; ulimit -v 8000000
-case \$program in */model-*) exec timeout 400 "\$program" ;; esac
-echo '$stages' | tr / '\n' | while read -r stage; do
-    timeout 400 "\$program" \$stage || { echo "exit code \$?"; exit 1; }
-done
+cat > limited.sh <<'END'
+export INSTA_UPDATE=no PROPTEST_DISABLE_FAILURE_PERSISTENCE=1
+ulimit -t 120; ulimit -v 8000000
+exec timeout 400 "$@"
 END
-for file in $files; do set -- --file "$file" "$@"; done
-cargo mutants --in-place --timeout 1500 $programs "$@"
+python3 "$root/tests/mutants_at_once.py" . \
+    'tiles:: / kept::' 'src/tiles.rs src/tiles/boxes.rs src/tiles/memory.rs' \
+    'run:: tiles:: / model / kept:: / faulty::workers / counts::tiles counts::cancelling' \
+    'src/run/board.rs src/run/gate.rs src/tiles/flights.rs' \
+    'run:: / counts::tiles counts::rows counts::sets counts::slabs_hold / library:: / faulty::memory faulty::workers / counts::' \
+    'src/run/ledger.rs src/run/meter.rs src/run/schedule.rs src/run/spare.rs' \
+    'plan:: shown::plan / differential::planned / counts::tiles counts::rows counts::boxes counts::readers counts::slabs_hold / moved:: / counts::' \
+    'src/plan/grid.rs src/plan/held.rs src/plan/lives.rs src/plan/peak.rs src/plan/readers.rs src/plan/reuse.rs'
