@@ -84,7 +84,7 @@ impl Row {
     /// The row that the element at `cursor` is in.
     fn at(rows: &Tiling, cursor: u64) -> Row {
         let coords = rows.coords(cursor);
-        let mut row = Row { first: true, last: true, slower_last: true, ..Row::default() };
+        let mut row = Row { first: true, last: true, ..Row::default() };
         for (axis, at) in coords.iter().enumerate().take(rows.rank() - 1) {
             let (size, number) = (rows.tile()[axis], at / rows.tile()[axis]);
             let range = rows.range(axis, number);
