@@ -277,7 +277,7 @@ fn tiles_of_host_windows_are_as_planned() {
 type Irregular = (&'static str, &'static [(i64, i64)], &'static [i64], &'static str);
 
 /// Requests of many tiles whose readers come and go.
-const IRREGULAR: [Irregular; 4] = [
+const IRREGULAR: [Irregular; 5] = [
     // Windows along two diagonals of a plane, under windows that others read.
     (
         "e",
@@ -319,6 +319,14 @@ const IRREGULAR: [Irregular; 4] = [
         r#"tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x
         tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[-y, x // 2] + a[3 - y, x // 2]
         tensor out: f32[y: inf, x: inf] = b[y // 3, -x]"#,
+    ),
+    // Steps that are too large to be one task.
+    (
+        "out",
+        &[(3, 4), (0, 200_000_000)],
+        &[1, 20_000],
+        r#"tensor a: f32[x: inf] format sparse_list(element(f32(0))) = sin(x)
+        tensor out: f32[t: 0..inf, x: inf] = if t == 0 then a[x] else out[t - 1, x - 1] + a[x]"#,
     ),
 ];
 
