@@ -213,5 +213,7 @@ mod tests {
         assert_eq!(row, [8, 9, 10, 4]);
         tile.fill(&region(&[(0, 4), (0, 4)]), &[1; 16]);
         assert!(tile.is_whole());
+        assert_eq!(tile.region(), &region(&[(0, 4), (0, 4)]));
+        assert_eq!(tile.bytes(), 16 + size_of::<Tile>() as u64);
     }
 }

@@ -20,7 +20,7 @@ use itp::run::stats::Stats;
 use ndarray::Array2;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 const CHAIN: &str = "
@@ -271,6 +271,22 @@ fn tiles_of_host_windows_are_as_planned() {
         let tiles = stats.tiles;
         assert!(threads > 1 || tiles.live_peak == tiles.live_peak_planned, "{tiles:?}");
     }
+}
+
+#[test]
+fn workers_run_at_the_same_time() {
+    let mut engine = compiled(jit(2, &[6, 6]), HOST);
+    let (calls, wake) = (Mutex::new(0), Condvar::new());
+    engine.register("host", move |call| {
+        let mut begun = calls.lock().unwrap();
+        *begun += 1;
+        wake.notify_all();
+        // The first call does not end before there is a second.
+        let waited = wake.wait_timeout_while(begun, Duration::from_secs(60), |begun| *begun < 2).unwrap();
+        assert!(!waited.1.timed_out(), "one worker is alone");
+        Ok(call.take::<f32>(0)? * 2.0)
+    });
+    read(&engine, "both[0:40, 0:40]");
 }
 
 /// A name, a box of it, the tiles, and the script.

@@ -54,7 +54,7 @@ python3 "$root/tests/mutants_at_once.py" . \
     'tiles:: / kept::' 'src/tiles.rs src/tiles/boxes.rs src/tiles/memory.rs' \
     'run:: tiles:: / model / kept:: / faulty::workers / counts::tiles counts::cancelling' \
     'src/run/board.rs src/run/gate.rs src/tiles/flights.rs' \
-    'run:: / counts::tiles counts::rows counts::sets counts::slabs_hold / library:: / faulty::memory faulty::workers / counts::' \
+    'run:: shown::trace / counts::tiles counts::rows counts::sets counts::slabs_hold / library:: / faulty::memory faulty::workers / counts::' \
     'src/run/ledger.rs src/run/meter.rs src/run/schedule.rs src/run/spare.rs' \
     'plan:: shown::plan / differential::planned / counts::tiles counts::rows counts::boxes counts::readers counts::slabs_hold / moved:: / counts::' \
     'src/plan/grid.rs src/plan/held.rs src/plan/lives.rs src/plan/peak.rs src/plan/readers.rs src/plan/reuse.rs'

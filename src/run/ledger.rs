@@ -163,7 +163,7 @@ mod tests {
         ledger.computed(TensorId(1), 5);
         ledger.computed(TensorId(1), 6);
         ledger.stored(TensorId(0), 80, 20);
-        ledger.vectors(64);
+        [256, 512, 128].into_iter().for_each(|bits| ledger.vectors(bits));
         let counts = Counts {
             bytes_peak: 157,
             tiles_peak: 2,
@@ -171,7 +171,7 @@ mod tests {
             freed: 3,
             elements: vec![0, 11],
             stored: vec![(80, 20), (0, 0)],
-            vector_bits: 128,
+            vector_bits: 512,
         };
         assert_eq!(ledger.counts(), counts);
     }

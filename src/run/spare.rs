@@ -127,6 +127,10 @@ mod tests {
         assert_eq!(spare.bytes(), 1000);
         assert_eq!(spare.tile(880).unwrap().len(), 880, "an eighth more and 8 bytes are too little");
         assert_eq!(spare.bytes(), 0);
+        [600, 400, 200].into_iter().for_each(|bytes| spare.keep(Buffer::new(bytes).unwrap()));
+        assert_eq!(spare.tile(1000).unwrap().len(), 1000);
+        assert_eq!(spare.bytes(), 200);
+        assert_eq!(spare.tile(176).unwrap().len(), 200, "an eighth and 8 bytes more will do");
     }
 
     #[test]
