@@ -200,6 +200,10 @@ mod tests {
         let mut tile = Tile::empty(region(&[(0, 4), (0, 4)]), 1).expect("there is room");
         tile.fill(&region(&[(-1, 2), (2, 5)]), &[0, 0, 0, 1, 2, 0, 3, 4, 0]);
         assert_eq!(tile.held(), [region(&[(0, 2), (2, 4)])]);
+        assert_eq!(
+            (tile.is_whole(), tile.data()),
+            (false, &[0, 0, 1, 2, 0, 0, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0][..])
+        );
         let mut row = [9; 4];
         tile.copy_to(&region(&[(1, 2), (0, 4)]), &mut row);
         assert_eq!(row, [9, 9, 3, 4]);
@@ -207,5 +211,9 @@ mod tests {
         assert_eq!(tile.held(), [region(&[(0, 2), (0, 4)])]);
         tile.copy_to(&region(&[(1, 2), (0, 4)]), &mut row);
         assert_eq!(row, [8, 9, 10, 4]);
+        tile.fill(&region(&[(0, 4), (0, 4)]), &[1; 16]);
+        assert!(tile.is_whole());
+        assert_eq!(tile.region(), &region(&[(0, 4), (0, 4)]));
+        assert_eq!(tile.bytes(), 16 + size_of::<Tile>() as u64);
     }
 }

@@ -20,7 +20,7 @@ use itp::run::stats::Stats;
 use ndarray::Array2;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 const CHAIN: &str = "
@@ -308,11 +308,27 @@ fn tiles_of_host_windows_are_as_planned() {
     }
 }
 
+#[test]
+fn workers_run_at_the_same_time() {
+    let mut engine = compiled(jit(2, &[6, 6]), HOST);
+    let (calls, wake) = (Mutex::new(0), Condvar::new());
+    engine.register("host", move |call| {
+        let mut begun = calls.lock().unwrap();
+        *begun += 1;
+        wake.notify_all();
+        // The first call does not end before there is a second.
+        let waited = wake.wait_timeout_while(begun, Duration::from_secs(60), |begun| *begun < 2).unwrap();
+        assert!(!waited.1.timed_out(), "one worker is alone");
+        Ok(call.take::<f32>(0)? * 2.0)
+    });
+    read(&engine, "both[0:40, 0:40]");
+}
+
 /// A name, a box of it, the tiles, and the script.
 type Irregular = (&'static str, &'static [(i64, i64)], &'static [i64], &'static str);
 
 /// Requests of many tiles whose readers come and go.
-const IRREGULAR: [Irregular; 4] = [
+const IRREGULAR: [Irregular; 5] = [
     // Windows along two diagonals of a plane, under windows that others read.
     (
         "e",
@@ -354,6 +370,14 @@ const IRREGULAR: [Irregular; 4] = [
         r#"tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = sin(y) + x
         tensor b: f32[y: inf, x: inf] format dense(sparse_list(element(f32(0)))) = a[-y, x // 2] + a[3 - y, x // 2]
         tensor out: f32[y: inf, x: inf] = b[y // 3, -x]"#,
+    ),
+    // Steps that are too large to be one task.
+    (
+        "out",
+        &[(3, 4), (0, 200_000_000)],
+        &[1, 20_000],
+        r#"tensor a: f32[x: inf] format sparse_list(element(f32(0))) = sin(x)
+        tensor out: f32[t: 0..inf, x: inf] = if t == 0 then a[x] else out[t - 1, x - 1] + a[x]"#,
     ),
 ];
 

@@ -6,7 +6,7 @@ use itp::index::array::IndexArray;
 use itp::index::chain::{Chain, fold_movement};
 use itp::index::domain::DimRef;
 use itp::index::fold::{Folded, fold};
-use itp::index::interval::{floor_div, floor_rem};
+use itp::index::interval::{ceil_div, floor_div, floor_rem};
 use itp::index::json::{domain_from_json, domain_to_json, transform_from_json, transform_to_json};
 use itp::index::layout::{delinearise, linearise};
 use itp::index::ops::Slice;
@@ -62,6 +62,7 @@ proptest! {
         let rem = a.rem(k);
         prop_assert!(members(a).all(|x| rem.contains(floor_rem(x, k))));
         prop_assert!(members(a).all(|x| k == 0 || x == k * floor_div(x, k) + floor_rem(x, k)));
+        prop_assert!(members(a).all(|x| ceil_div(x, k) == -floor_div(-x, k)));
         prop_assert_eq!(rem.is_empty(), a.is_empty());
         prop_assert!(rem.len().unwrap() <= k.abs().max(1));
     }

@@ -152,6 +152,10 @@ impl Stage {
 
     /// What lies below element `flat` of the row-major padded result of this stage.
     fn element(&self, flat: i64) -> Option<i64> {
+        // Strides where nothing is may be anything.
+        if self.view.is_empty() {
+            return None;
+        }
         let mut rest = flat;
         let mut below = self.view.offset;
         for ((&size, &stride), (before, after)) in
@@ -191,6 +195,14 @@ mod tests {
         let chain = fold_movement(&[2], &[Movement::Pad(vec![(1, 2)]), Movement::Flip(vec![0])]).unwrap();
         assert_eq!(chain.gather().collect::<Vec<_>>(), [None, None, Some(1), Some(0), None]);
         assert!(chain.is_injective());
+    }
+
+    #[test]
+    fn pads_around_nothing_are_pads_wherever_nothing_is() {
+        let nothing =
+            Movement::AsStrided { shape: vec![0, 3], strides: vec![1, i64::MAX], offset: Some(i64::MAX) };
+        let chain = fold_movement(&[6], &[nothing, Movement::Pad(vec![(0, 1), (0, 0)])]).unwrap();
+        assert_eq!(chain.gather().collect::<Vec<_>>(), [None; 3]);
     }
 
     #[test]

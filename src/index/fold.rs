@@ -174,9 +174,6 @@ impl Axis {
 
     /// The two as one axis, if stepping along `inner` off its end is a step along `self`.
     fn merge(self, inner: Axis) -> Option<Axis> {
-        if self.size == 1 && self.padded() == 1 {
-            return Some(inner);
-        }
         if inner.before != 0 || inner.after != 0 {
             return None;
         }
@@ -199,12 +196,10 @@ fn split(outer: &Guarded, axes: &[Axis]) -> Option<Vec<Row>> {
     let corner = outer.row.at(outer.bounds.iter().map(|b| b.0))?;
     let start = digits(corner, axes);
     let mut strides = vec![vec![0; outer.bounds.len()]; axes.len()];
-    for (k, &(lo, hi)) in outer.bounds.iter().enumerate() {
-        if hi - lo > 1 {
-            let next = digits(corner.checked_add(outer.row.strides[k])?, axes);
-            for (stride, (a, b)) in strides.iter_mut().zip(next.iter().zip(&start)) {
-                stride[k] = a - b;
-            }
+    for (k, &step) in outer.row.strides.iter().enumerate() {
+        let next = digits(corner.checked_add(step)?, axes);
+        for (stride, (a, b)) in strides.iter_mut().zip(next.iter().zip(&start)) {
+            stride[k] = a - b;
         }
     }
     let row = |(value, strides): (i64, Vec<i64>)| Row::through(value, strides, &outer.bounds);
@@ -351,6 +346,22 @@ mod tests {
             Movement::Shrink(vec![(5, 9), (7, n)]),
         ];
         check(&[n, n], &ops, "shape [4, 1048569] strides [1, 1048576] offset 7340037");
+        let turned = [Movement::Flip(vec![0]), ops[0].clone(), Movement::Flatten, ops[2].clone()];
+        check(&[n, n], &turned, "shape [1048576, 1048576] strides [1, -1048576] offset 1099510579200");
+        let odd = [ops[0].clone(), Movement::Flatten, Movement::Reshape(vec![2 * n, n / 2])];
+        check(&[n, n], &odd, "none");
+    }
+
+    #[test]
+    fn neighbours_act_as_one_axis() {
+        let ops = [Movement::Permute(vec![2, 0, 1]), Movement::Flatten, Movement::Reshape(vec![4, 1 << 20])];
+        check(&[1 << 10, 1 << 10, 4], &ops, "shape [4, 1048576] strides [1, 4] offset 0");
+        // Not those with a pad between them.
+        let ops = [Movement::Pad(vec![(0, 0), (1, 0)]), Movement::Flatten, Movement::Shrink(vec![(1, 4)])];
+        check(&[2, 3], &ops, "shape [3] strides [1] offset 0");
+        // And nobody goes over the end of an axis.
+        let ops = [Movement::Permute(vec![1, 0]), Movement::Flatten, Movement::Shrink(vec![(0, 4)])];
+        check(&[3, 2], &ops, "none");
     }
 
     #[test]
@@ -361,12 +372,29 @@ mod tests {
             "shape [4, 2] strides [2, 1] offset -2 where [1..3, 0..2]",
         );
         check(&[7], &[Movement::Pad(vec![(0, 2)]), Movement::Reshape(vec![3, 3])], "none");
+        let pairs = Movement::Unfold { axis: 0, size: 2, step: 1 };
+        check(&[4], &[Movement::Pad(vec![(2, 1)]), Movement::Shrink(vec![(2, 7)]), pairs], "none");
         check(&[3], &[Movement::Pad(vec![(0, 2)]), Movement::Shrink(vec![(3, 5)])], "padding");
         check(
             &[3],
             &[Movement::Pad(vec![(1, 2)]), Movement::Shrink(vec![(1, 4)])],
             "shape [3] strides [1] offset 0",
         );
+    }
+
+    #[test]
+    fn pads_of_any_size_become_a_box() {
+        let n = 1 << 20;
+        let pairs = [Movement::Pad(vec![(2, 2)]), Movement::Reshape(vec![n / 2 + 2, 2])];
+        check(&[n], &pairs, "shape [524290, 2] strides [2, 1] offset -2 where [1..524289, 0..2]");
+        let back = [pairs[0].clone(), pairs[1].clone(), Movement::Flip(vec![0, 1])];
+        check(&[n], &back, "shape [524290, 2] strides [-2, -1] offset 1048577 where [1..524289, 0..2]");
+        let less = [pairs[0].clone(), Movement::Shrink(vec![(1, n + 4)])];
+        check(&[n], &less, "shape [1048579] strides [1] offset -1 where [1..1048577]");
+        let pads = Movement::Pad(vec![(1, 1), (0, 0)]);
+        let row = |row| [Movement::Permute(vec![1, 0]), pads.clone(), Movement::Shrink(vec![row, (0, n)])];
+        check(&[n, 2], &row((0, 1)), "padding");
+        check(&[n, 2], &row((3, 4)), "padding");
     }
 
     #[test]

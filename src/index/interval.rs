@@ -382,9 +382,7 @@ fn add_ends(a: i64, b: i64) -> Result<i64, Overflow> {
 }
 
 fn mul_ends(a: i64, b: i64) -> Result<i64, Overflow> {
-    if a == 0 || b == 0 {
-        Ok(0)
-    } else if a.abs() >= INF || b.abs() >= INF {
+    if a.abs() >= INF || b.abs() >= INF {
         Ok(INF * a.signum() * b.signum())
     } else {
         finite(i128::from(a) * i128::from(b))
@@ -445,6 +443,37 @@ mod tests {
     }
 
     #[test]
+    fn ends_are_coordinates_or_open() {
+        assert!(Interval::closed(-INF, -INF).is_err() && Interval::closed(INF, INF).is_err());
+        assert!(Interval::EMPTY.is_empty());
+        let below = Interval::bounds(None, Some(5)).unwrap();
+        assert!(!below.is_bounded() && !below.neg().is_bounded() && iv(0, 5).is_bounded());
+    }
+
+    #[test]
+    fn what_is_empty_has_a_place() {
+        check(iv(5, 5).image(3, 0).unwrap(), "3..3");
+        check(iv(5, 5).image(0, -1).unwrap(), "-4..-4");
+        check(iv(5, 9).mul(iv(3, 3)).unwrap(), "5..5");
+        check(Interval::all().mul(iv(3, 3)).unwrap(), "0..0");
+    }
+
+    #[test]
+    fn what_maps_into_the_space_ends_where_it_leaves_it() {
+        for (offset, stride) in [(0, 4), (0, -4), (1, 1), (-1, 1), (7, -3), (1 << 61, 5), (-5, 1 << 61)] {
+            let space = Interval::into_space(offset, stride);
+            let inside = |x: i64| finite(offset + i128::from(stride) * i128::from(x)).is_ok();
+            for (end, beyond) in [(space.first(), -1), (space.last(), 1)] {
+                let open = end.abs() == INF;
+                assert!(inside(if open { end - beyond } else { end }), "{offset} + {stride} * {end}");
+                assert!(open || !inside(end + beyond), "{offset} + {stride} * {end}");
+            }
+        }
+        check(Interval::into_space(9, 0), "-inf..inf");
+        check(Interval::into_space(1, 1), "-inf..4611686018427387902");
+    }
+
+    #[test]
     fn unbounded_ends_stay_unbounded() {
         let up = Interval::bounds(Some(5), None).unwrap();
         check(up.neg(), "-inf..-4");
@@ -454,6 +483,7 @@ mod tests {
         check(up.floor_div(-2), "-inf..-2");
         check(up.rem(4), "0..4");
         check(Interval::all().scale(0).unwrap(), "0..1");
+        check(iv(0, 1).mul(Interval::all()).unwrap(), "0..1");
     }
 
     #[test]

@@ -421,6 +421,20 @@ mod tests {
             "input dimension 1 does not exist, there are 1",
         );
         check(json!({"input_rank": 1, "foo": 1}), "unknown member `foo`");
+        check(
+            json!({"input_rank": 1, "output": [{"input_dimension": 0, "index_array_bounds": [0, 1]}]}),
+            "`index_array_bounds` needs `index_array`",
+        );
+        check(
+            json!({"input_rank": 1, "output": [{"index_array_bounds": [0, 1]}]}),
+            "`index_array_bounds` needs `index_array`",
+        );
+        check(json!({"input_rank": 1, "output": [{"offset": 2.5}]}), "expected an integer, not 2.5");
+        check(
+            json!({"input_shape": [3], "output": [{"index_array": [[1, 2], [3], [4, 5, 6]]}]}),
+            "the lists of an index array are not equally long, or too deep",
+        );
+        check(json!({"input_exclusive_max": [i64::MAX]}), "9223372036854775807 is not a bound");
         check(json!({"input_rank": 2, "input_shape": [3]}), "`input_shape` has 1 dimensions, not 2");
         check(
             json!({"input_shape": [5], "input_exclusive_max": [5]}),
@@ -431,6 +445,7 @@ mod tests {
             "`index_array` must be a list, not 2",
         );
         check(json!({"input_labels": ["x", "x"]}), "label `x` names two dimensions");
+        assert!(transform_from_json(&json!({"input_rank": 32})).is_ok());
         check(json!({"input_rank": 33}), "`input_rank` has 33 dimensions, but at most 32 are possible");
     }
 

@@ -190,6 +190,12 @@ mod tests {
         );
         check(t.squeeze(), "[x: 3..8] -> [x, 5]");
         check(t.unfold(&label("x"), 3, 2), "[x: 2, c: 5..6, _: 3] -> [3 + 2*x + #2, c]");
+        check(t.unfold(&label("x"), 5, 1), "[x: 1, c: 5..6, _: 5] -> [3 + x + #2, c]");
+        check(t.unfold(&label("x"), 0, 1), "[x: 6, c: 5..6, _: 0] -> [3 + x + #2, c]");
+        for (size, step) in [(6, 1), (-1, 1), (3, 0), (3, -1)] {
+            let expect = format!("windows of {size} elements every {step} do not fit 5 elements");
+            check(t.unfold(&label("x"), size, step), &expect);
+        }
     }
 
     #[test]

@@ -369,6 +369,7 @@ fn steps(covered: Interval, step: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::array::IndexArray;
     use super::*;
 
     fn base(lo: Option<i64>, hi: Option<i64>) -> Transform {
@@ -431,5 +432,16 @@ mod tests {
         let t = base(Some(0), Some(10)).mark_bounds_implicit(&x(), Bound::Keep, Bound::Implicit).unwrap();
         let backwards = t.slice(&x(), &[Slice { start: None, stop: Some(4), step: Some(-1) }]);
         check(backwards, "[x: -9*..-4] -> [-x]");
+    }
+
+    #[test]
+    fn bounds_of_tables_stay_enforced() {
+        let table = IndexArray::new(vec![2], vec![3, 1]).unwrap();
+        let t = base(Some(0), Some(10)).vindex(&x(), &[table]).unwrap();
+        let marked = |lower, upper| t.mark_bounds_implicit(&[DimRef::Position(0)], lower, upper);
+        assert!(
+            marked(Bound::Implicit, Bound::Keep).is_err() && marked(Bound::Keep, Bound::Implicit).is_err()
+        );
+        assert!(marked(Bound::Explicit, Bound::Keep).is_ok());
     }
 }

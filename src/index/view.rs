@@ -223,7 +223,7 @@ impl View {
             // As in torch, an added axis of size 1 steps over everything behind it.
             let behind =
                 shape.first().zip(strides.first()).map_or(0, |(&size, &stride)| stride.saturating_mul(size));
-            strides.insert(0, if wanted == 1 && self.rank() > 0 { behind } else { 0 });
+            strides.insert(0, if wanted == 1 { behind } else { 0 });
             shape.insert(0, wanted);
         }
         count(&shape)?;
@@ -437,12 +437,22 @@ mod tests {
             "shape [2, 4] strides [2, 1] offset 0",
         );
         check(
+            &[6],
+            &[Movement::Unfold { axis: 0, size: 0, step: 1 }],
+            "shape [7, 0] strides [1, 1] offset 0",
+        );
+        check(
             &[3, 4],
             &[Movement::Diagonal { axis1: 0, axis2: 1, offset: 1 }],
             "shape [3] strides [5] offset 1",
         );
         check(&[1, 3], &[Movement::Expand(vec![2, 4, 3])], "shape [2, 4, 3] strides [0, 0, 1] offset 0");
+        check(&[3], &[Movement::Expand(vec![0, 3])], "shape [0, 3] strides [0, 1] offset 0");
+        check(&[], &[Movement::Expand(vec![1, 4])], "shape [1, 4] strides [0, 0] offset 0");
         check(&[1, 3, 1], &[Movement::Squeeze], "shape [3] strides [1] offset 0");
+        let nothing = |step| Movement::Slice { axis: 0, start: 2, stop: 2, step };
+        check(&[4], &[nothing(1)], "shape [0] strides [1] offset 2");
+        check(&[4], &[nothing(-1)], "shape [0] strides [-1] offset 0");
     }
 
     #[test]
@@ -465,24 +475,41 @@ mod tests {
             &[Movement::Shrink(vec![(0, 3), (0, 5)])],
             "shrink_range: 0..3 is not within 0..2 of axis 0",
         );
+        let cut = |lo, hi| [Movement::Shrink(vec![(lo, hi)])];
+        check(&[4], &cut(-1, 2), "shrink_range: -1..2 is not within 0..4 of axis 0");
+        check(&[4], &cut(3, 2), "shrink_range: 3..2 is not within 0..4 of axis 0");
+        let back = Movement::Slice { axis: 0, start: 4, stop: 1, step: -1 };
+        check(&[4], &[back], "slice_range: 4:1:-1 is not within 0..4 of axis 0");
+        check(&[3], &[Movement::Expand(vec![-1, 3])], "expand_new_neg: an added axis of size -1");
         check(&[2], &[Movement::Flip(vec![1])], "bad_axis: axis 1 does not exist, there are 1 axes");
         let beyond = Movement::AsStrided { shape: vec![3], strides: vec![2], offset: Some(1) };
         check(&[5], &[beyond], "as_strided_oob: elements 1 to 5 of a storage of 5");
     }
 
+    /// The elements of a view, and whether it says that none comes twice.
+    fn safe(shape: &[i64], strides: &[i64]) -> (View, bool) {
+        let view = View { shape: shape.to_vec(), strides: strides.to_vec(), offset: 0 };
+        let safe = view.is_injective();
+        (view, safe)
+    }
+
     #[test]
     fn writes_are_safe_when_no_element_comes_twice() {
-        let safe = |shape: &[i64], strides: &[i64]| {
-            View { shape: shape.to_vec(), strides: strides.to_vec(), offset: 0 }.is_injective()
-        };
-        assert!(
-            safe(&[3, 4], &[4, 1])
-                && safe(&[2, 3], &[3, 2])
-                && safe(&[1, 5], &[0, 1])
-                && safe(&[0, 5], &[0, 0])
-        );
-        assert!(!safe(&[3, 2], &[0, 1]) && !safe(&[4, 3], &[2, 3]) && !safe(&[4, 4], &[1, 1]));
-        assert!(safe(&[2, 2, 2], &[4, 6, 7]) && !safe(&[2, 2, 2], &[1, 2, 3]));
+        let ways = |most: i64| (2..5).flat_map(move |n| (0..most).map(move |stride| (n, stride)));
+        for ((n, a), (m, b)) in ways(8).flat_map(|one| ways(8).map(move |other| (one, other))) {
+            let (view, safe) = safe(&[n, m], &[a, -b]);
+            assert_eq!(safe, all_different(view.elements()), "{view}");
+        }
+        assert!(safe(&[1, 5], &[0, 1]).1 && safe(&[0, 5], &[0, 0]).1);
+        assert!(safe(&[2, 2, 2], &[4, 6, 7]).1 && !safe(&[2, 2, 2], &[1, 2, 3]).1);
+        assert!(safe(&[1 << 10, 1 << 10, 4], &[1 << 12, 4, 1]).1, "however large");
+    }
+
+    #[test]
+    fn a_view_reaches_from_its_smallest_element_to_its_largest() {
+        let view = View { shape: vec![3, 2, 4], strides: vec![-2, 3, 0], offset: 9 };
+        assert_eq!(view.extent(), view.elements().min().zip(view.elements().max()));
+        assert_eq!(View { shape: vec![0, 2], strides: vec![9, 9], offset: 9 }.extent(), None);
     }
 
     #[test]

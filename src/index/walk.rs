@@ -103,4 +103,23 @@ mod tests {
         check(&[(-1, 1)], &[&[-1], &[0]], &[&[-1]]);
         check(&[(0, 2), (5, 7)], &[&[0, 5], &[0, 6], &[1, 5], &[1, 6]], &[&[0, 5], &[1, 5]]);
     }
+
+    #[test]
+    fn a_part_of_a_box_is_copied_to_where_it_is_in_another() {
+        let region = |ranges: [(i64, i64); 2]| ranges.map(|(lo, hi)| Interval::trusted(lo, hi - 1));
+        // Elements of two bytes, each its row and its column.
+        let from_box = region([(-1, 3), (2, 6)]);
+        let from: Vec<u8> = points(&from_box).flat_map(|at| [at[0] as u8, at[1] as u8]).collect();
+        let (to_box, part) = (region([(0, 3), (1, 6)]), region([(1, 3), (3, 5)]));
+        let mut to = [99; 30];
+        copy_box((&from, &from_box), (&mut to, &to_box), &part, 2);
+        for (at, element) in points(&to_box).zip(to.chunks(2)) {
+            let copied = at.iter().zip(&part).all(|(at, range)| range.contains(*at));
+            let expect = if copied { [at[0] as u8, at[1] as u8] } else { [99; 2] };
+            assert_eq!(element, expect, "{at:?}");
+        }
+        let mut one = [0];
+        copy_box((&[7], &[]), (&mut one, &[]), &[], 1);
+        assert_eq!(one, [7]);
+    }
 }

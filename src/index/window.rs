@@ -130,8 +130,7 @@ impl Window {
             None => -INF,
         };
         if range.is_empty() {
-            let at = if first == -INF { 0 } else { first };
-            return Ok(Interval::trusted(at, at - 1));
+            return Ok(Interval::trusted(first, first - 1));
         }
         let last = match range.upper() {
             Some(end) => finite(from_offset(end - 1, upper).div_euclid(stride))?,
@@ -167,6 +166,7 @@ mod tests {
         check(seamless().inside(range), "1..2");
         check(seamless().covering(170), "0..2");
         check(seamless().hull(Interval::new(0, 3).unwrap()), "-32..608");
+        check(seamless().touching(Interval::new(160, 160).unwrap()), "0..0");
     }
 
     #[test]

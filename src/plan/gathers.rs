@@ -334,3 +334,28 @@ fn partition(len: i64, before: impl Fn(i64) -> bool) -> i64 {
     }
     low
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_reads_a_tile_is_found_by_halves() {
+        let numbers = Interval::trusted(-3, 12);
+        for (per, wide) in [(1, 0), (1, 2), (2, 1), (3, 5)] {
+            for up in [true, false] {
+                let moved = |number: i64| if up { number / per } else { -number / per };
+                let span = |number: i64| Interval::trusted(moved(number), moved(number) + wide);
+                for at in -20..20 {
+                    let found = bisect(numbers, up, at, &span);
+                    let all: Vec<i64> = (-3..=12).filter(|number| span(*number).contains(at)).collect();
+                    assert_eq!(
+                        (found.first()..=found.last()).collect::<Vec<_>>(),
+                        all,
+                        "{at}, {per}, {wide}"
+                    );
+                }
+            }
+        }
+    }
+}

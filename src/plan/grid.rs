@@ -119,4 +119,38 @@ mod tests {
         assert!((0..grid.count()).all(|place| grid.place(&grid.number(place)) == place));
         assert_eq!(grid.meeting(0, Interval::new(7, 8).expect("a range")), Interval::trusted(1, 1));
     }
+
+    /// Everything about tiles along one dimension, held against what each coordinate says.
+    fn check((from, to): (i64, i64), origin: i64, shape: i64) {
+        let grid = Grid::new(vec![Interval::trusted(from, to - 1)], vec![origin], vec![shape]);
+        let number = |at: i64| (at - origin).div_euclid(shape);
+        let mut numbers: Vec<i64> = (from..to).map(number).collect();
+        numbers.dedup();
+        assert_eq!(grid.count(), numbers.len() as u128);
+        for number_of in &numbers {
+            let range = grid.range(0, *number_of);
+            let own: Vec<i64> = (from..to).filter(|at| number(*at) == *number_of).collect();
+            assert_eq!((range.first()..=range.last()).collect::<Vec<_>>(), own);
+        }
+        if let Some(before) = numbers.len().checked_sub(1) {
+            assert_eq!(grid.middle(), [numbers[before / 2]]);
+            assert_eq!(grid.largest(), shape.min(to - from) as u128);
+        }
+        for (lo, hi) in (from - 3..to + 3).flat_map(|lo| (lo..to + 3).map(move |hi| (lo, hi))) {
+            let meeting = grid.meeting(0, Interval::trusted(lo, hi - 1));
+            let mut own: Vec<i64> = (lo..hi).map(number).filter(|at| numbers.contains(at)).collect();
+            own.dedup();
+            assert_eq!((meeting.first()..=meeting.last()).collect::<Vec<_>>(), own, "{lo}..{hi} of {grid:?}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_what_their_coordinates_say() {
+        for range in [(5, 11), (-3, 4), (7, 8), (2, 2)] {
+            for origin in [-2, 0, 3] {
+                [1, 4, 5, 20].into_iter().for_each(|shape| check(range, origin, shape));
+            }
+        }
+        assert_eq!(volume(&[Interval::trusted(0, 4), Interval::trusted(3, 2)]), 0);
+    }
 }

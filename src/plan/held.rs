@@ -242,3 +242,26 @@ fn combined(kinds: &[Vec<i64>]) -> Vec<Vec<i64>> {
     });
     combined
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_very_many_tasks_both_ends_and_the_middle_are_looked_at() {
+        let numbers = |most| looked_at(Interval::trusted(-5, 994), most).collect::<Vec<_>>();
+        assert_eq!(numbers(1000), (-5..995).collect::<Vec<_>>());
+        let some: Vec<i64> = (-5..59).chain(494..558).chain(930..995).collect();
+        assert_eq!(numbers(999), some);
+    }
+
+    #[test]
+    fn kinds_are_combined_all_or_evenly() {
+        assert_eq!(
+            combined(&[vec![1, 2], vec![3], vec![4, 5]]),
+            [[1, 3, 4], [1, 3, 5], [2, 3, 4], [2, 3, 5]]
+        );
+        let many = combined(&[(0..70).collect(), (0..70).collect()]);
+        assert_eq!((many.len(), &many[0][..], &many[35][..]), (2450, &[0, 0][..], &[1, 0][..]));
+    }
+}

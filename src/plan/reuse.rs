@@ -80,3 +80,19 @@ fn last_reader(group: &Group, at: usize) -> Option<usize> {
     let readers = &group.members[at].readers;
     readers.iter().max().copied().filter(|_| whole(&at) && readers.iter().all(whole))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_buffer_is_as_large_as_the_largest_that_is_put_into_it() {
+        let of = vec![Some(0), None, Some(1), Some(0)];
+        let buffers = Buffers { of, needed: vec![5, 9, 7, 8] };
+        assert_eq!(buffers.count(), 2);
+        assert_eq!([0, 1, 2].map(|buffer| buffers.bytes(buffer, |_| true)), [8, 7, 0]);
+        assert_eq!(buffers.bytes(0, |at| at == 0), 5);
+        assert_eq!(buffers.total(), 15);
+        assert_eq!((Buffers::default().count(), Buffers::default().total()), (0, 0));
+    }
+}

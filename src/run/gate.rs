@@ -88,4 +88,18 @@ mod tests {
             assert!(waiting.into_iter().all(|thread| !thread.join().expect("it ends")));
         });
     }
+
+    #[test]
+    fn nobody_waits_for_one_that_panics() {
+        let gate = Gate::new(2);
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| gate.wait());
+            let panics = scope.spawn(|| {
+                let _alarm = Alarm(&gate);
+                std::panic::resume_unwind(Box::new("a worker"))
+            });
+            assert!(panics.join().is_err());
+            assert!(!waiting.join().expect("it ends"));
+        });
+    }
 }

@@ -138,3 +138,41 @@ impl Drop for Holding<'_> {
         self.ledger.release(self.bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peaks_are_the_most_that_was_held_at_once() {
+        let ledger = Ledger::new(2);
+        ledger.make_tile(100);
+        {
+            let _held = ledger.holding(50);
+            ledger.make_tile(7);
+        }
+        ledger.free_tile(100);
+        ledger.make_tile(60);
+        assert_eq!(ledger.live(), 2);
+        ledger.free_tile(7);
+        assert!(!ledger.is_empty());
+        ledger.free_tile(60);
+        assert!(ledger.is_empty());
+        ledger.hold(1);
+        assert!(!ledger.is_empty());
+        ledger.computed(TensorId(1), 5);
+        ledger.computed(TensorId(1), 6);
+        ledger.stored(TensorId(0), 80, 20);
+        [256, 512, 128].into_iter().for_each(|bits| ledger.vectors(bits));
+        let counts = Counts {
+            bytes_peak: 157,
+            tiles_peak: 2,
+            made: 3,
+            freed: 3,
+            elements: vec![0, 11],
+            stored: vec![(80, 20), (0, 0)],
+            vector_bits: 512,
+        };
+        assert_eq!(ledger.counts(), counts);
+    }
+}

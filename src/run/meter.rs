@@ -49,3 +49,25 @@ impl<'t> Meter<'t> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// What is told while so many elements are made one after the other.
+    fn told(all: u64, parts: u64, made: &[u64]) -> Vec<u64> {
+        let told = Mutex::new(Vec::new());
+        let listener = |parts| told.lock().expect("nobody panics").push(parts);
+        let meter = Meter { all, parts, done: AtomicU64::new(0), told: &listener };
+        made.iter().for_each(|elements| meter.add(*elements));
+        told.into_inner().expect("nobody panics")
+    }
+
+    #[test]
+    fn parts_are_told_when_they_are_whole_and_never_too_many() {
+        assert_eq!(told(30, 10, &[3, 2, 1, 24, 5]), [1, 1, 8]);
+        assert_eq!(told(2, 5, &[1, u64::MAX]), [2, 3]);
+        assert!(told(0, 10, &[1, 1]).is_empty());
+    }
+}

@@ -115,7 +115,32 @@ mod tests {
     #[test]
     fn little_is_kept() {
         let spare = Spare::default();
-        (0..9).for_each(|_| spare.keep(Buffer::new(TILES as u128 / 4).unwrap()));
-        assert_eq!(spare.bytes(), TILES as u64);
+        (0..9).for_each(|_| spare.keep(Buffer::new(8 << 20).unwrap()));
+        assert_eq!(spare.bytes(), 32 << 20);
+    }
+
+    #[test]
+    fn as_much_goes_as_is_asked_for() {
+        let spare = Spare::default();
+        (0..3).for_each(|_| spare.keep(Buffer::new(1000).unwrap()));
+        assert_eq!(spare.tile(1500).unwrap().len(), 1504);
+        assert_eq!(spare.bytes(), 1000);
+        assert_eq!(spare.tile(880).unwrap().len(), 880, "an eighth more and 8 bytes are too little");
+        assert_eq!(spare.bytes(), 0);
+        [600, 400, 200].into_iter().for_each(|bytes| spare.keep(Buffer::new(bytes).unwrap()));
+        assert_eq!(spare.tile(1000).unwrap().len(), 1000);
+        assert_eq!(spare.bytes(), 200);
+        assert_eq!(spare.tile(176).unwrap().len(), 200, "an eighth and 8 bytes more will do");
+    }
+
+    #[test]
+    fn workers_keep_a_little() {
+        let spare = Spare::default();
+        let buffers = |sizes: &[u128]| sizes.iter().map(|bytes| Buffer::new(*bytes).unwrap()).collect();
+        spare.give(Scratch { buffers: buffers(&[1 << 20, 2 << 20, 1 << 20, 8]) });
+        assert_eq!(spare.bytes(), 2 << 20, "what is too much goes");
+        assert_eq!((spare.take().buffers.len(), spare.take().buffers.len()), (2, 0));
+        (0..20).for_each(|_| spare.give(Scratch { buffers: buffers(&[8]) }));
+        assert_eq!(spare.bytes(), 16 * 8);
     }
 }

@@ -84,7 +84,7 @@ impl Row {
     /// The row that the element at `cursor` is in.
     fn at(rows: &Tiling, cursor: u64) -> Row {
         let coords = rows.coords(cursor);
-        let mut row = Row { first: true, last: true, slower_last: true, ..Row::default() };
+        let mut row = Row { first: true, last: true, ..Row::default() };
         for (axis, at) in coords.iter().enumerate().take(rows.rank() - 1) {
             let (size, number) = (rows.tile()[axis], at / rows.tile()[axis]);
             let range = rows.range(axis, number);
@@ -94,9 +94,7 @@ impl Row {
             (row.slower_last, row.end) = (row.last, range.end);
             row.last &= at + 1 == range.end;
         }
-        if rows.rank() > 1 {
-            row.rank *= rows.count(rows.rank() - 1);
-        }
+        row.rank *= rows.count(rows.rank() - 1);
         row.offset *= rows.tile()[rows.rank() - 1];
         Row { coords, ..row }
     }
@@ -339,26 +337,27 @@ mod tests {
     use proptest::prelude::*;
 
     /// The tile cut out of the array as a whole, with zeros around.
-    fn cut(tiling: &Tiling, number: &[u64], elements: u64) -> Vec<u8> {
+    fn cut(tiling: &Tiling, element: usize, number: &[u64], elements: u64) -> Vec<u8> {
         (0..tiling.tile_elements())
-            .map(|mut at| {
+            .flat_map(|mut at| {
                 let mut position = 0;
                 for axis in (0..tiling.rank()).rev() {
                     let size = tiling.tile()[axis];
                     let (coord, range) = (number[axis] * size + at % size, tiling.range(axis, number[axis]));
                     if !range.contains(&coord) {
-                        return 0;
+                        return vec![0; element];
                     }
                     position += coord * tiling.stride(axis);
                     at /= size;
                 }
-                if position < elements { value(position) } else { 0 }
+                if position < elements { value(element, position) } else { vec![0; element] }
             })
             .collect()
     }
 
-    fn value(position: u64) -> u8 {
-        (position % 251) as u8 + 1
+    /// The bytes of an element; none of them is 0.
+    fn value(element: usize, position: u64) -> Vec<u8> {
+        (0..element as u64).map(|byte| ((position + 7 * byte) % 251) as u8 + 1).collect()
     }
 
     proptest! {
@@ -366,27 +365,33 @@ mod tests {
         fn tiles_are_cut_out_of_the_whole(
             axes in proptest::collection::vec((1u64..7, 1u64..8), 1..4),
             endless in any::<bool>(),
+            element in 1usize..4,
             appends in proptest::collection::vec(1usize..40, 1..20),
         ) {
             let (shape, tile): (Vec<u64>, Vec<u64>) = axes.into_iter().unzip();
             let frames = (!endless).then_some(shape[0]);
             let tiling = Tiling::new(frames, &shape[1..], &tile).unwrap();
-            let mut scatter = Scatter::new(tiling.clone(), 1).unwrap();
+            let mut scatter = Scatter::new(tiling.clone(), element).unwrap();
+            prop_assert_eq!(tiling.frames(), frames);
             let mut tiles = Vec::new();
             let mut keep = |tile: Complete| { tiles.push(tile.clone()); Ok::<_, ()>(tile.data) };
             let mut cursor = 0;
             for append in appends {
-                let bytes: Vec<u8> = (cursor..cursor + append as u64).map(value).collect();
-                let taken = scatter.append(&bytes, &mut keep).unwrap() as u64;
+                let bytes: Vec<u8> = (cursor..cursor + append as u64).flat_map(|at| value(element, at)).collect();
+                let taken = scatter.append(&bytes, &mut keep).unwrap();
+                prop_assert_eq!(taken % element, 0);
+                let taken = (taken / element) as u64;
                 prop_assert_eq!(taken, (append as u64).min(tiling.elements().map_or(u64::MAX, |all| all - cursor)));
                 cursor += taken;
                 prop_assert_eq!(scatter.cursor(), cursor);
             }
+            let live = scatter.live();
             let closed = scatter.close(&mut keep).unwrap();
+            prop_assert_eq!(closed.partial, live.end - live.start);
             prop_assert_eq!(closed.frames * tiling.frame_elements() + closed.leftover, cursor);
             for (rank, tile) in tiles.iter().enumerate() {
                 prop_assert_eq!(&tile.number, &tiling.tile_at(rank as u64));
-                prop_assert_eq!(&tile.data, &cut(&tiling, &tile.number, cursor));
+                prop_assert_eq!(&tile.data, &cut(&tiling, element, &tile.number, cursor));
                 prop_assert_eq!(tile.received, tiling.received(&tile.number, cursor));
             }
             prop_assert_eq!(tiles.iter().map(|tile| tile.received).sum::<u64>(), cursor);
@@ -397,5 +402,7 @@ mod tests {
     fn memory_that_is_not_there_is_an_error() {
         let tiling = Tiling::new(None, &[1 << 30], &[1 << 31, 1]).unwrap();
         assert!(Scatter::new(tiling, 8).unwrap_err().0.contains("do not fit into memory"));
+        let one = Tiling::new(None, &[1], &[1 << 47, 1]).unwrap();
+        assert!(Scatter::new(one, 1).unwrap_err().0.contains("do not fit into memory"));
     }
 }

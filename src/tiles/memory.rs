@@ -125,5 +125,9 @@ mod tests {
         let store = MemoryStore::new(tile().bytes() - 1);
         store.put(key(0), tile());
         assert_eq!((numbers(&store), store.bytes()), (vec![], 0));
+        let store = MemoryStore::new(tile().bytes());
+        store.put(key(0), tile());
+        assert_eq!(numbers(&store), [0], "one that just fits is");
+        assert!(!store.keeps_all() && store.limit() == tile().bytes());
     }
 }
