@@ -556,7 +556,8 @@ pub fn task_ranges(stages: &Stages, group: &Group, boxes: &Needed, work: &[Inter
             let motion = &group.members[at].motion;
             // What moves in no such way is what any task may need.
             let free = motion.contains(&Motion::Free);
-            let any = free.then(|| closed_form(stages, id, need, &work_box(stages, id, &boxes[&id])));
+            let whole = || if id == group.target { &group.grid.region } else { &boxes[&id] };
+            let any = free.then(|| closed_form(stages, id, need, &work_box(stages, id, whole())));
             for (dim, known) in ranges[at].iter_mut().enumerate() {
                 let own = any.as_ref().filter(|_| motion[dim] == Motion::Free).unwrap_or(&found)[dim];
                 let own = own.intersect(boxes[&need.source][dim]);

@@ -247,7 +247,6 @@ pub fn needed(
         let asks = need.is_free() || need.may_be_less(&closed, region);
         let exact = asks.then(|| exact.get_or_insert_with(|| footprint(stages.tensor(id), region).ok()));
         let found = match exact {
-            Some(Some(exact)) if need.is_free() => exact.get(&need.source).cloned(),
             Some(Some(exact)) => exact.get(&need.source).map(|exact| intersection(exact, &closed)),
             Some(None) | None => Some(closed),
         };
