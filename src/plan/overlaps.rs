@@ -86,7 +86,7 @@ fn blended(tensor: &Tensor, windowed: &Windowed, dims: Vec<Along>) -> Option<Res
     let ty = maker.body.ty(value);
     for steps in maker.combinations(&windowed.blend.kind) {
         let own = maker.window(resolved, &steps);
-        let met = maker.met(&windowed.blend.kind, value, own);
+        let met = maker.met(&windowed.blend.kind, value, own)?;
         if maker.body.ty(own) != ty || maker.body.ty(met) != ty {
             return None;
         }
@@ -147,17 +147,18 @@ impl Maker {
         all
     }
 
-    /// What a window makes of what was there.
-    fn met(&mut self, blend: &BlendKind, old: NodeId, new: NodeId) -> NodeId {
+    /// What a window makes of what was there; a mean is no fold, but a sum that is divided afterwards.
+    fn met(&mut self, blend: &BlendKind, old: NodeId, new: NodeId) -> Option<NodeId> {
         let function = match blend {
-            BlendKind::Sum | BlendKind::Mean => BinaryFn::Add,
+            BlendKind::Sum => BinaryFn::Add,
             BlendKind::Product => BinaryFn::Mul,
             BlendKind::Min => BinaryFn::Min,
             BlendKind::Max => BinaryFn::Max,
-            BlendKind::First | BlendKind::Last => return new,
-            BlendKind::Custom(resolved) => return applied(&mut self.body, resolved, [old, new]),
+            BlendKind::First | BlendKind::Last => return Some(new),
+            BlendKind::Custom(resolved) => return Some(applied(&mut self.body, resolved, [old, new])),
+            BlendKind::Mean => return None,
         };
-        self.body.push(Op::Binary(function, old, new), self.body.ty(old), self.span)
+        Some(self.body.push(Op::Binary(function, old, new), self.body.ty(old), self.span))
     }
 
     fn int(&mut self, value: i64) -> NodeId {
