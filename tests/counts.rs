@@ -1038,8 +1038,11 @@ fn windows_between_takes_that_move_far_are_not_computed() {
             take b = w window [4] stride [100000] map [y] = b[i] + (sum(k in 0..2) b[k]) * j
         tensor pair: f32[x: inf] = w[1000000 * x - 1000000] + w[1000000 * x + 1000000]
         tensor once: f32[x: inf] = w[1000000 * x] * 2
-        tensor chain: f32[x: inf] = once[x - 1] + once[x + 1]";
+        tensor chain: f32[x: inf] = once[x - 1] + once[x + 1]
+        tensor rates: f32[x: inf] = w[5 * x // 3] + w[x // 7]
+        tensor under: f32[x: inf] window [7] stride [10] offset [5] as [p] = rates[2 * x]";
     let cases = [
+        ("under[1000000:1000500]", "w", 10_000),
         ("both[0:1]", "w", 2),
         ("both[2:10]", "both", 8),
         ("even[3:4]", "w", 2),

@@ -14,7 +14,6 @@ use super::group::{Group, Needed, PlanError, Role, task_ranges, task_regions, wo
 use super::stages::Stages;
 use super::stop::Stop;
 use crate::access::footprint::Region;
-use crate::graph::body::TensorId;
 pub use crate::index::walk::each;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -69,15 +68,13 @@ impl Division {
             let each = elements.iter_mut().zip(&regions);
             each.for_each(|(all, own)| *all = all.saturating_add(own.as_ref().map_or(0, |own| volume(own))));
         }
-        let all = |id: TensorId| volume(&work_box(&self.stages, id, &self.boxes[&id]));
-        let own = all(group.target).saturating_mul(operations(&self.stages, group.target));
+        let own = volume(&work_box(&self.stages, group.target, &self.boxes[&group.target]));
+        let own = own.saturating_mul(operations(&self.stages, group.target));
         let members = group.members.iter().zip(elements).map(|(member, some)| {
             let elements = some.saturating_mul(group.grid.count()) / (PLACES as u128 + 1);
             match member.role {
                 Role::Gather(_) | Role::Fill => elements,
-                Role::Compute => {
-                    elements.min(all(member.tensor)).saturating_mul(operations(&self.stages, member.tensor))
-                }
+                Role::Compute => elements.saturating_mul(operations(&self.stages, member.tensor)),
                 Role::Resident => 0,
             }
         });
