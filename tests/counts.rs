@@ -1083,6 +1083,14 @@ fn tiles_that_are_resampled_are_freed_when_they_are_passed() {
             assert!(few || start == 1 << 50, "{name} at {start}: {:?} {:?}", stats.tiles, stats.bytes);
         }
     }
+    // What was found out near the origin is no answer where arithmetic wraps.
+    let stepped = |start: i64| format!("near[{start}:{}:20]", start + 60);
+    for start in [0, 1_000_000_000_000, 1_800_000_000_000_000_000] {
+        let expect = reference.read_array(&stepped(start)).unwrap().data;
+        assert!(engine.read_array(&stepped(start)).unwrap().data == expect, "{start}");
+    }
+    let error = engine.read_array(&stepped(2_000_000_000_000_000_000)).unwrap_err();
+    assert_eq!(error.code(), Some(Code::E1009), "{error}");
 }
 
 /// What every task would compute again is set apart, too, although all of it is little.
