@@ -1017,6 +1017,37 @@ fn windows_between_steps_of_a_reduction_are_not_computed() {
     }
 }
 
+/// Nor between reads that are near, but further apart than windows are.
+#[test]
+fn windows_between_near_reads_are_not_computed() {
+    let script = "
+        tensor s: f32[x: inf] = rand(x)
+        tensor w: f32[x: inf] window [4] stride [3] as [i] take b = s window [4] stride [3] = b[i]
+        tensor p: f32[y: inf, x: inf] window [6, 6] stride [4, 4] as [i, j] = rand(i, j)
+        tensor twice: f32[x: inf] = 2 * w[x]
+        tensor pair: f32[x: inf] = w[x] + w[x + 100]
+        tensor through: f32[x: inf] = twice[x] + twice[x + 100]
+        tensor cross: f32[y: inf, x: inf] = p[y - 20, x] + p[y + 20, x] + p[y, x - 20] + p[y, x + 20]
+        tensor even: f32[x: inf] = sum(i in 0..4) w[x + 50 * i]
+        tensor close: f32[x: inf] = sum(i in 0..40) w[x + i]";
+    let cases = [
+        ("pair[7:8]", "w", 2),
+        ("pair[-4:0]", "w", 8),
+        ("through[7:8]", "w", 2),
+        ("cross[3:4, 5:6]", "p", 4),
+        ("even[0:3]", "w", 12),
+        ("close[0:3]", "w", 42),
+    ];
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for (slice, name, most) in cases {
+        let (data, stats) = read(&compiled(jit(2, &[]), script), slice);
+        let computed = elements(&stats, name);
+        assert!(computed <= most, "{slice}: {computed} of {name}");
+        assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
+        accounts(slice, &stats);
+    }
+}
+
 /// Nor between the takes of windows that overlap, or of elements that tasks need together.
 #[test]
 fn windows_between_takes_that_move_far_are_not_computed() {

@@ -12,10 +12,12 @@
 //! What such a copy reads is copied as well, down to data. Copies cost compile time, so the caller uses these stages
 //! only where a request needs far less with them.
 
+use super::group::order;
 use super::needs::needs;
 use super::spread::spread;
 use super::stages::Stages;
 use crate::access::linear::{Atom, Linear};
+use crate::graph::TensorKind;
 use crate::graph::body::{Coord, NodeId, TensorId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,8 +25,10 @@ use std::sync::Arc;
 /// Stages that are made, at the most; reads beyond share those of the script.
 const MOST_MADE: usize = 1000;
 
-/// Reads that move alike share a copy if no coordinate of theirs is further apart than this.
+/// Reads that move alike share a copy if no coordinate of theirs is further apart than this, or than [windows](nearness) are.
 pub(super) const NEAR: u64 = 1 << 8;
+/// The same at the least, however close windows lie.
+const NEXT: u64 = 2;
 
 /// A stage, and which copy of it; 0 is the stage itself.
 type Copy = (TensorId, usize);
@@ -36,20 +40,47 @@ struct Way {
     moved_by: Vec<Vec<(Atom, i64)>>,
     /// Where each of its coordinates starts.
     offsets: Vec<i64>,
+    /// How far each of them may be from those of others that share its copy.
+    near: Vec<u64>,
 }
 
 impl Way {
     fn is_near(&self, other: &Way) -> bool {
-        let near = |(a, b): (&i64, &i64)| a.abs_diff(*b) <= NEAR;
+        let near = |((a, b), near): ((&i64, &i64), &u64)| a.abs_diff(*b) <= *near;
         self.reader == other.reader
             && self.moved_by == other.moved_by
-            && self.offsets.iter().zip(&other.offsets).all(near)
+            && self.offsets.iter().zip(&other.offsets).zip(&self.near).all(near)
     }
+}
+
+/// How far reads of each stage may lie apart along each dimension and still be near, of all that `target` needs.
+///
+/// Between reads that are further apart than windows lie windows that nobody asks for:
+///   `w[x] + w[x + 100]`, w in windows of 64:  near is 64, and w is read as two
+/// What is computed from windows is as near as they are, along the dimension where they lie furthest apart.
+pub(super) fn nearness(stages: &Stages, target: TensorId) -> BTreeMap<TensorId, Vec<u64>> {
+    let mut all: BTreeMap<TensorId, Vec<u64>> = BTreeMap::new();
+    for id in order(stages, target) {
+        let sources = stages.needs[id.index()].sources.iter().filter_map(|need| all.get(&need.source));
+        let inherited = sources.filter_map(|near| near.iter().max().copied()).fold(NEAR, u64::min);
+        let near = match &stages.tensor(id).kind {
+            TensorKind::Windowed(windowed) => {
+                let strides = windowed.windows.dims.iter().map(|window| window.stride().unsigned_abs());
+                strides.map(|stride| stride.clamp(NEXT, inherited)).collect()
+            }
+            TensorKind::Pointwise(_) | TensorKind::Input(_) | TensorKind::Var(_) => {
+                vec![inherited; stages.tensor(id).domain.rank()]
+            }
+        };
+        all.insert(id, near);
+    }
+    all
 }
 
 /// These stages with reads apart that move differently, as far as `target` needs them; `None` if it needs none such.
 pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
-    let spread = spread(stages, target);
+    let near = nearness(stages, target);
+    let spread = spread(stages, target, &near);
     let stages = spread.as_ref().unwrap_or(stages);
     let mut copier =
         Copier { stages, split: stages.clone(), ids: BTreeMap::new(), ways: BTreeMap::new(), count: 0 };
@@ -66,6 +97,7 @@ pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
                 reader: reader.0,
                 moved_by: access.map.iter().map(moved_by).collect(),
                 offsets: access.map.iter().map(|form| form.offset).collect(),
+                near: near[&access.tensor].clone(),
             };
             let source = copier.copy_for(reader, access.tensor, way);
             let known = copier.ids.contains_key(&source);

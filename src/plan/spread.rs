@@ -30,7 +30,11 @@ const MOST_CHOICES: i64 = 16;
 const MOST_NODES: usize = 1 << 12;
 
 /// These stages with such reductions of all that `target` needs written out; `None` if there are none.
-pub(super) fn spread(stages: &Stages, target: TensorId) -> Option<Stages> {
+pub(super) fn spread(
+    stages: &Stages,
+    target: TensorId,
+    near: &BTreeMap<TensorId, Vec<u64>>,
+) -> Option<Stages> {
     let mut spread: Option<Stages> = None;
     for id in order(stages, target) {
         if let TensorKind::Windowed(windowed) = &stages.tensor(id).kind
@@ -41,7 +45,7 @@ pub(super) fn spread(stages: &Stages, target: TensorId) -> Option<Stages> {
             spread.without_windows(id, body, windowed);
         }
         let here = spread.as_ref().unwrap_or(stages);
-        let far = far_variables(here, id);
+        let far = far_variables(here, id, near);
         let body = here.tensor(id).body().filter(|_| !far.is_empty());
         let Some(written) = body.and_then(|body| write_out(body, &far)) else { continue };
         let spread = spread.get_or_insert_with(|| stages.clone());
@@ -66,16 +70,17 @@ fn windows_move_far(stages: &Stages, id: TensorId) -> bool {
 }
 
 /// Variables of reductions that move a read of another stage further from step to step than what is near.
-fn far_variables(stages: &Stages, id: TensorId) -> BTreeSet<u32> {
+fn far_variables(stages: &Stages, id: TensorId, near: &BTreeMap<TensorId, Vec<u64>>) -> BTreeSet<u32> {
     let Some(Resolved { body, .. }) = stages.tensor(id).body() else { return BTreeSet::new() };
     let reads = stages.accesses[id.index()].reads.iter();
     let others = reads.filter(|read| read.tensor != id && !stages.is_at_hand(read.tensor));
     let mut far = BTreeSet::new();
     for read in others {
-        for (coord, reach) in body.node(read.read).op.args().into_iter().zip(&read.reach) {
+        let coords = body.node(read.read).op.args().into_iter().zip(&read.reach);
+        for ((coord, reach), near) in coords.zip(&near[&read.tensor]) {
             let steps =
                 |var: &u32| body.binders[*var as usize].hi.saturating_sub(body.binders[*var as usize].lo);
-            let apart = |var: &u32| reach.range.len().is_none_or(|len| len / steps(var).max(1) > NEAR as i64);
+            let apart = |var: &u32| reach.range.len().is_none_or(|len| len / steps(var).max(1) > *near as i64);
             far.extend(moved_by(body, coord).into_iter().filter(apart));
         }
     }
