@@ -247,6 +247,39 @@ fn only_windows_that_are_touched_are_called_and_each_once() {
     }
 }
 
+/// Two reads of what a host function makes, which the third lies between.
+const HOST_APART: &str = r#"
+tensor a: f32[x: inf] = f32(x)
+tensor h: f32[x: inf] window [64] take s = a window [64] = extern "host"(s)
+tensor pair: f32[x: inf] = h[x] + h[x + 600]
+tensor close: f32[x: inf] = h[x] + h[x + 100]
+"#;
+
+#[test]
+fn host_functions_are_not_called_for_windows_between_reads() {
+    let touched = |slice: &str| {
+        let (calls, mut engine) = (Calls::default(), compiled(jit(2, &[]), HOST_APART));
+        let seen = calls.clone();
+        engine.register("host", move |call| {
+            *seen.lock().unwrap().entry(call.window.to_vec()).or_default() += 1;
+            Ok(call.take::<f32>(0)?.into_owned() * 2.0)
+        });
+        let (data, stats) = read(&engine, slice);
+        accounts(slice, &stats);
+        let calls = calls.lock().unwrap();
+        assert!(calls.values().all(|times| *times == 1), "{slice}: {calls:?}");
+        (calls.keys().map(|window| window[0]).collect::<Vec<_>>(), data)
+    };
+    // 0..512 and 600..1112: window 8, which is 512..576, is between.
+    let (windows, data) = touched("pair[0:512]");
+    assert_eq!(windows, (0..=17).filter(|window| *window != 8).collect::<Vec<_>>());
+    assert_eq!(data[..4], 1200f32.to_le_bytes());
+    assert_eq!(touched("pair[10:11]").0, [0, 9]);
+    assert_eq!(touched("close[0:1]").0, [0, 1]);
+    assert_eq!(touched("close[60:64]").0, [0, 2]);
+    assert_eq!(touched("close[0:512]").0, (0..=9).collect::<Vec<_>>());
+}
+
 /// Scripts with a read each in which tiles are shared in a regular way.
 const REGULAR: [(&str, &str); 5] = [
     (CHAIN, "d[0:40, 0:40]"),

@@ -80,7 +80,8 @@ fn far_variables(stages: &Stages, id: TensorId, near: &BTreeMap<TensorId, Vec<u6
         for ((coord, reach), near) in coords.zip(&near[&read.tensor]) {
             let steps =
                 |var: &u32| body.binders[*var as usize].hi.saturating_sub(body.binders[*var as usize].lo);
-            let apart = |var: &u32| reach.range.len().is_none_or(|len| len / steps(var).max(1) > *near as i64);
+            let apart =
+                |var: &u32| reach.range.len().is_none_or(|len| len / steps(var).max(1) > *near as i64);
             far.extend(moved_by(body, coord).into_iter().filter(apart));
         }
     }

@@ -32,6 +32,7 @@ use crate::index::{Dim, Domain, INF, Interval, OutputMap, Transform};
 use crate::jit::Vectors;
 use crate::plan::apart::set_apart;
 use crate::plan::fuse::Rows;
+use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::near::{are_near, near};
 use crate::plan::readers::Division;
@@ -182,9 +183,22 @@ impl Asked {
         Ok(self.divide(&self.region, limits)?.cost())
     }
 
+    /// Elements of the windows that host functions make for it.
+    fn hosted(&self, limits: &Limits) -> Option<u128> {
+        let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).ok()?;
+        let made = boxes.iter().filter(|(id, _)| self.stages.hosts.contains_key(id));
+        Some(made.map(|(_, region)| volume(region)).fold(0, u128::saturating_add))
+    }
+
+    /// Whether it calls a host function for fewer windows; nobody knows what one takes.
+    fn calls_fewer(&self, other: &Asked, limits: &Limits) -> bool {
+        let fewer = || self.hosted(limits).zip(other.hosted(limits)).is_some_and(|(own, other)| own < other);
+        !self.stages.hosts.is_empty() && fewer()
+    }
+
     fn is_far_less(&self, other: &Asked, limits: &Limits) -> bool {
         match (self.cost_in_tiles(limits), other.cost_in_tiles(limits)) {
-            (Ok(own), Ok(other)) => other / FAR_LESS > own,
+            (Ok(own), Ok(all)) => all / FAR_LESS > own || self.calls_fewer(other, limits),
             (own, other) => own.is_ok() && other.is_err(),
         }
     }
