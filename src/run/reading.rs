@@ -14,7 +14,7 @@ use super::memory::{Buffer, Place, copy};
 use super::meter::{Meter, Told, work_of};
 use super::sets::Before;
 use super::slabs::Cutting;
-use super::stats::{Bytes, Plan, Stats, Tiles};
+use super::stats::{Bytes, Plan, Stats, Tiles, Windows, add_windows};
 use super::summary::{self, Done};
 use super::tiled::{Asked, Common, Scene, failed};
 use crate::access::footprint::Region;
@@ -51,6 +51,8 @@ pub(super) struct Whole {
     pub(super) division: Arc<Division>,
     /// What is written into variables first.
     pub(super) before: Arc<Before>,
+    /// Windows that the read itself computes.
+    pub(super) windows: Arc<Vec<(Arc<str>, Windows)>>,
     pub(super) plan: Arc<Plan>,
 }
 
@@ -187,7 +189,7 @@ impl Reading {
         let division = asked.divide(&asked.region, &job.limits)?;
         let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
         let (threads, world) = (job.limits.threads, &job.world);
-        let before = common.before(job.view.base, world, &job.limits)?;
+        let before = common.before(job.view.base, &division, world, &job.limits)?;
         let resident = summary::inputs(&division, world, threads);
         let at_once = |output: u64| -> Result<Plan> {
             let inputs = resident.saturating_add(loaded_bytes(world, &division));
@@ -217,7 +219,10 @@ impl Reading {
             }
         };
         plan.bytes_peak = before.peak.max(plan.bytes_peak.saturating_add(before.held));
-        let whole = Whole { division: Arc::new(division), before: Arc::new(before), plan: Arc::new(plan) };
+        let windows = Arc::new(plan.windows.clone());
+        before.windows.iter().for_each(|(name, more)| add_windows(&mut plan.windows, name, *more));
+        let (division, before, plan) = (Arc::new(division), Arc::new(before), Arc::new(plan));
+        let whole = Whole { division, before, windows, plan };
         Ok(Reading { common, job, asked, whole, pieces, bytes })
     }
 
@@ -323,7 +328,7 @@ impl Reading {
 
     fn stats(&self, counts: &Counts, (tiles, bytes): (u64, u64), mut done: Done) -> Stats {
         let computed = summary::computed(&self.asked.stages, self.asked.target, &counts.elements);
-        done.add(Done { windows: self.whole.plan.windows.clone(), computed });
+        done.add(Done { windows: self.whole.windows.to_vec(), computed });
         Stats {
             windows: done.windows,
             tiles: Tiles {

@@ -159,7 +159,7 @@ fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
 }
 
 /// Windows that the result touches, by tensor of the script; those of copies of a stage are added up.
-fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
+pub fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
     let mut counts = Vec::new();
     for (id, region) in &with_fused(division) {
         let Some(all) = window_count(division, *id, region) else { continue };
