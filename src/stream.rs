@@ -6,9 +6,10 @@
 //! ```
 //!
 //! Everything is known from the shape alone, ragged edges included ([`tiling`]): the first and last element of every
-//! tile, and how many tiles are alive at once. That many slots is all the memory that [`scatter`] takes, however long
+//! tile, and how many tiles are alive at once. [`runs`] cuts; that many slots is all the memory that [`scatter`] takes, however long
 //! the stream is.
 
+pub mod runs;
 pub mod scatter;
 pub mod tiling;
 

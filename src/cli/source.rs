@@ -1,7 +1,8 @@
 //! Where a stream comes from: standard input, a file, or one connection to 127.0.0.1 -> blocks of bytes.
 //!
-//! A blocking read of a pipe cannot be ended by Ctrl-C, so a thread does it, two blocks ahead at the most. A pipe is made
-//! as large as a block: it holds 64 kB by itself, and programs at its ends would have to take turns 16 times as often.
+//! A blocking read of a pipe cannot be ended by Ctrl-C, so a thread does it, two blocks ahead at the most. A file is not
+//! read that way: a block that another core has read is not in the cache of the one that cuts it. A pipe is made larger:
+//! it holds 64 kB by itself, and programs at its ends would have to take turns 16 times as often.
 
 use super::Outcome;
 use super::files::{shown, why};
@@ -17,8 +18,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-/// Bytes of a block.
-const BLOCK: usize = 1 << 20;
+/// Bytes of a block, which should still be in the cache when it is cut.
+const BLOCK: usize = 512 << 10;
+/// Bytes that a pipe is asked to hold.
+#[cfg(target_os = "linux")]
+const PIPE: i32 = 1 << 20;
 /// Blocks of a thread that wait for somebody who takes them.
 const AHEAD: usize = 1;
 /// Bytes of blocks that are in memory, at the most: those that wait, one in the hands of either side, and one on its way back.
@@ -226,10 +230,10 @@ fn accept(listener: &TcpListener, stopped: &AtomicBool) -> io::Result<Option<Tcp
     Ok(None)
 }
 
-/// Makes a pipe hold a block, where standard input is one; that may be refused, and is no matter then.
+/// Makes a pipe hold more, where standard input is one; that may be refused, and is no matter then.
 fn widen(stdin: io::Stdin) -> io::Stdin {
     #[cfg(target_os = "linux")]
-    let _ = nix::fcntl::fcntl(&stdin, nix::fcntl::FcntlArg::F_SETPIPE_SZ(BLOCK as i32));
+    let _ = nix::fcntl::fcntl(&stdin, nix::fcntl::FcntlArg::F_SETPIPE_SZ(PIPE));
     stdin
 }
 

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! $ itp stream --shape 0,1024,1024 --type u16 --tile 32,256,256 --out cam.zarr < frames.raw
-//! cam.zarr: 16 tiles of 32×256×256 u16 at once, peak 84.0 MB
+//! cam.zarr: 16 tiles of 32×256×256 u16 at once, peak 2.6 MB
 //! cam.zarr: 256 frames of 1024×1024 u16, 512.0 MB in 0.31 s
 //! ```
 

@@ -8,7 +8,7 @@
 use crate::faults::{Place, strikes};
 use std::fs::{self, OpenOptions, TryLockError};
 pub use std::fs::{Metadata, Permissions, ReadDir};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, IoSlice, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Fails when it is this call's turn.
@@ -140,6 +140,11 @@ impl File {
         call().and_then(|()| self.inner.set_permissions(permissions))
     }
 
+    /// Makes it longer, with zeros, or shorter.
+    pub fn set_len(&self, bytes: u64) -> io::Result<()> {
+        call().and_then(|()| self.inner.set_len(bytes))
+    }
+
     /// Brings all of it to the disk.
     pub fn sync_all(&self) -> io::Result<()> {
         call().and_then(|()| self.inner.sync_all())
@@ -204,6 +209,10 @@ impl Seek for File {
 impl Write for File {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         call().and_then(|()| self.inner.write(bytes))
+    }
+
+    fn write_vectored(&mut self, runs: &[IoSlice<'_>]) -> io::Result<usize> {
+        call().and_then(|()| self.inner.write_vectored(runs))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - [`TileSink`] is what takes complete tiles: a zarr array with its [`pyramid`], or a folder of plain tiles;
-//! - [`writers`] are the threads that compress and write while the stream goes on.
+//! - [`writers`] are the threads that compress and write while the stream goes on;
+//! - [`straight`] needs neither: chunks of a zarr array that are files as they are get their elements as they come.
 
 mod folder;
 #[cfg(feature = "zarr")]
@@ -15,6 +16,7 @@ mod halve;
 #[cfg(feature = "zarr")]
 mod pyramid;
 mod rows;
+mod straight;
 mod writers;
 #[cfg(feature = "zarr")]
 mod zarr;
@@ -25,21 +27,34 @@ pub(super) use folder::write_file;
 #[cfg(feature = "zarr")]
 pub use halve::Shrink;
 pub use rows::NpyRows;
+pub use straight::TileFile;
 #[cfg(feature = "zarr")]
 pub use zarr::{ZarrPlan, ZarrSink};
 
 use super::error::{Fault, IoError, fault};
-use crate::stream::scatter::{Closed, SLOT_BESIDE};
+use crate::stream::runs::Closed;
+use crate::stream::scatter::SLOT_BESIDE;
 use crate::stream::{Complete, Scatter, Tiling};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use straight::Straight;
 use writers::Writers;
 
 /// What takes the tiles of a stream, from any thread and in any order.
 pub trait TileSink: Send + Sync {
     /// Writes a tile.
     fn put(&self, tile: &Complete) -> io::Result<()>;
+
+    /// Whether tiles may be written in pieces, each from its beginning to its end.
+    fn in_pieces(&self) -> bool {
+        false
+    }
+
+    /// Makes the file of a tile that is written in pieces.
+    fn open(&self, _number: &[u64]) -> io::Result<TileFile> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// All tiles are written that begin before this step of axis 0.
     fn reached(&self, frames: u64) -> io::Result<()>;
@@ -54,16 +69,66 @@ pub trait TileSink: Send + Sync {
 /// A stream on its way to a sink.
 pub struct Ingest {
     path: PathBuf,
-    scatter: Scatter,
+    way: Way,
     sink: Arc<dyn TileSink>,
-    writers: Writers,
     /// Bytes of an element that has not come as a whole.
     rest: Vec<u8>,
     element: usize,
 }
 
+/// How tiles come to their files.
+enum Way {
+    /// As a whole, from memory.
+    Tiles(Scatter, Writers),
+    /// In pieces.
+    Straight(Straight),
+}
+
+impl Way {
+    fn cursor(&self) -> u64 {
+        match self {
+            Way::Tiles(scatter, _) => scatter.cursor(),
+            Way::Straight(straight) => straight.cursor(),
+        }
+    }
+
+    fn remaining(&self) -> u64 {
+        match self {
+            Way::Tiles(scatter, _) => scatter.remaining(),
+            Way::Straight(straight) => straight.remaining(),
+        }
+    }
+
+    /// Takes whole elements.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Way::Tiles(scatter, writers) => scatter.append(bytes, &mut |tile| writers.put(tile)),
+            Way::Straight(straight) => straight.append(bytes),
+        }
+    }
+
+    /// Writes the tiles that are incomplete.
+    fn close(self) -> io::Result<Closed> {
+        match self {
+            Way::Tiles(scatter, mut writers) => {
+                let closed = scatter.close(&mut |tile| writers.put(tile))?;
+                writers.join().map(|()| closed)
+            }
+            Way::Straight(straight) => straight.close(),
+        }
+    }
+}
+
+/// Whether a stream goes to its files without tiles in memory.
+fn is_straight(tiling: &Tiling, element: usize, sink: &dyn TileSink) -> bool {
+    sink.in_pieces() && straight::worthwhile(tiling, element)
+}
+
 /// Bytes that a stream takes at its peak: tiles alive, tiles on their way to the disk, and what the sink needs.
 pub fn peak_bytes(tiling: &Tiling, element: usize, threads: usize, sink: &dyn TileSink) -> u64 {
+    if is_straight(tiling, element, sink) {
+        return straight::peak_bytes(tiling).saturating_add(sink.beside());
+    }
     let tile = tiling.tile_elements().saturating_mul(element as u64).saturating_add(SLOT_BESIDE);
     let tiles = tiling.peak().saturating_add(writers::in_flight(threads));
     // Every writer may hold one compressed tile.
@@ -81,17 +146,21 @@ impl Ingest {
         sink: Arc<dyn TileSink>,
     ) -> Result<Ingest, IoError> {
         let made = || {
-            let writers = Writers::new(&tiling, element, threads, sink.clone())?;
-            let scatter = Scatter::new(tiling, element)
-                .map_err(|error| fault(format!("cannot be written: {error}")))?;
-            Ok(Ingest { path: path.to_owned(), scatter, sink, writers, rest: Vec::new(), element })
+            let way = if is_straight(&tiling, element, &*sink) {
+                Way::Straight(Straight::new(tiling, element, sink.clone()))
+            } else {
+                let writers = Writers::new(&tiling, element, threads, sink.clone())?;
+                let scatter = Scatter::new(tiling, element);
+                Way::Tiles(scatter.map_err(|error| fault(format!("cannot be written: {error}")))?, writers)
+            };
+            Ok(Ingest { path: path.to_owned(), way, sink, rest: Vec::new(), element })
         };
         made().map_err(|fault: Fault| fault.writing(path))
     }
 
     /// Elements that have come.
     pub fn elements(&self) -> u64 {
-        self.scatter.cursor()
+        self.way.cursor()
     }
 
     /// Bytes of an element that has not come as a whole.
@@ -101,7 +170,7 @@ impl Ingest {
 
     /// Whether the stream has an end, and is there.
     pub fn is_full(&self) -> bool {
-        self.scatter.remaining() == 0
+        self.way.remaining() == 0
     }
 
     /// Takes the next bytes, any number of them; how many it took, fewer only at the end of the stream.
@@ -111,8 +180,7 @@ impl Ingest {
     }
 
     fn append_plain(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Ingest { scatter, writers, rest, element, .. } = self;
-        let mut take = |tile: Complete| writers.put(tile);
+        let Ingest { way, rest, element, .. } = self;
         let mut taken = 0;
         if !rest.is_empty() {
             taken = bytes.len().min(*element - rest.len());
@@ -120,12 +188,12 @@ impl Ingest {
             if rest.len() < *element {
                 return Ok(taken);
             }
-            scatter.append(rest, &mut take)?;
+            way.append(rest)?;
             rest.clear();
         }
-        taken += scatter.append(&bytes[taken..], &mut take)?;
+        taken += way.append(&bytes[taken..])?;
         let left = &bytes[taken..];
-        if left.len() < *element && scatter.remaining() > 0 {
+        if left.len() < *element && way.remaining() > 0 {
             rest.extend_from_slice(left);
             taken += left.len();
         }
@@ -134,10 +202,9 @@ impl Ingest {
 
     /// Writes the tiles that are incomplete, and ends. A step that has not all of its elements counts, with zeros.
     pub fn close(self) -> Result<Closed, IoError> {
-        let Ingest { path, scatter, sink, mut writers, .. } = self;
+        let Ingest { path, way, sink, .. } = self;
         let close = || {
-            let closed = scatter.close(&mut |tile| writers.put(tile))?;
-            writers.join()?;
+            let closed = way.close()?;
             sink.finish(closed.frames + u64::from(closed.leftover > 0))?;
             Ok(closed)
         };

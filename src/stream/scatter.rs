@@ -19,6 +19,7 @@
 //! split wherever a tile ends, so that its slot is empty when the next tile begins. What takes a complete tile gives
 //! back memory for another: it may be the same, or that of a tile which has been written meanwhile.
 
+use super::runs::{Closed, Runs, TakeRuns};
 use super::tiling::{Tiling, TilingError};
 use crate::pages::prefer_large;
 use std::hint::black_box;
@@ -35,113 +36,53 @@ pub struct Complete {
     pub data: Vec<u8>,
 }
 
-/// What the end of a stream found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
-    /// Complete steps along axis 0.
-    pub frames: u64,
-    /// Elements after the last complete step.
-    pub leftover: u64,
-    /// Tiles that were handed on incomplete.
-    pub partial: u64,
-}
-
 /// A stream on its way into tiles.
 #[derive(Debug)]
 pub struct Scatter {
+    runs: Runs,
+    slots: Slots,
+}
+
+/// The memory of tiles that live.
+#[derive(Debug)]
+struct Slots {
     tiling: Tiling,
     /// The same with rows as long as can be.
     rows: Tiling,
     /// Bytes of an element.
     element: usize,
     ring: Vec<Vec<u8>>,
-    /// Elements that have come.
-    cursor: u64,
-    /// Ranks of tiles that have begun and not ended.
-    live: Range<u64>,
-    row: Row,
-}
-
-/// Where the next element goes, as far as it is the same for a row.
-#[derive(Clone, Debug, Default)]
-struct Row {
-    /// Coordinates of the collapsed axes.
-    coords: Vec<u64>,
-    /// Rank of the tile that the row begins in.
-    rank: u64,
-    /// Elements of a tile before this row of it.
-    offset: u64,
-    /// Whether tiles begin here, and end here.
-    first: bool,
-    last: bool,
-    /// Whether tiles end here along all axes slower than that of the rows.
-    slower_last: bool,
-    /// Where tiles end along the axis of the rows.
-    end: u64,
-}
-
-impl Row {
-    /// The row that the element at `cursor` is in.
-    fn at(rows: &Tiling, cursor: u64) -> Row {
-        let coords = rows.coords(cursor);
-        let mut row = Row { first: true, last: true, ..Row::default() };
-        for (axis, at) in coords.iter().enumerate().take(rows.rank() - 1) {
-            let (size, number) = (rows.tile()[axis], at / rows.tile()[axis]);
-            let range = rows.range(axis, number);
-            row.rank = if axis == 0 { number } else { row.rank * rows.count(axis) + number };
-            row.offset = row.offset * size + at % size;
-            row.first &= *at == range.start;
-            (row.slower_last, row.end) = (row.last, range.end);
-            row.last &= at + 1 == range.end;
-        }
-        row.rank *= rows.count(rows.rank() - 1);
-        row.offset *= rows.tile()[rows.rank() - 1];
-        Row { coords, ..row }
-    }
-
-    /// Goes to the next row, which begins at `cursor`: most often it is in the same tiles.
-    fn advance(&mut self, rows: &Tiling, cursor: u64) {
-        let last = self.coords.len() - 1;
-        let at = last.checked_sub(1).map(|axis| self.coords[axis] + 1).filter(|at| *at < self.end);
-        let Some(at) = at else {
-            *self = Row::at(rows, cursor);
-            return;
-        };
-        self.coords[last - 1] = at;
-        self.coords[last] = 0;
-        self.offset += rows.tile()[last];
-        self.first = false;
-        self.last = self.slower_last && at + 1 == self.end;
-    }
+    /// Rank of a tile that lies in the first slot, as late as none that lives is before it.
+    base: u64,
 }
 
 impl Scatter {
     /// An empty stream of elements of that many bytes; an error if the slots do not fit into memory.
     pub fn new(tiling: Tiling, element: usize) -> Result<Scatter, TilingError> {
-        let rows = tiling.collapsed();
+        let runs = Runs::new(&tiling, element);
         let ring = ring(&tiling, element).ok_or_else(|| too_large(&tiling, element))?;
-        let row = Row::at(&rows, 0);
-        Ok(Scatter { tiling, rows, element, ring, cursor: 0, live: 0..0, row })
+        let slots = Slots { tiling, rows: runs.rows().clone(), element, ring, base: 0 };
+        Ok(Scatter { runs, slots })
     }
 
     /// How it is cut.
     pub fn tiling(&self) -> &Tiling {
-        &self.tiling
+        &self.slots.tiling
     }
 
     /// Elements that have come.
     pub fn cursor(&self) -> u64 {
-        self.cursor
+        self.runs.cursor()
     }
 
     /// Ranks of the tiles that have begun and not ended.
     pub fn live(&self) -> Range<u64> {
-        self.live.clone()
+        self.runs.live()
     }
 
     /// Elements that may still come.
     pub fn remaining(&self) -> u64 {
-        self.tiling.elements().map_or(u64::MAX, |all| all - self.cursor)
+        self.runs.remaining()
     }
 
     /// Takes whole elements, and hands on the tiles that they complete; how many bytes it took, which is fewer than there
@@ -151,114 +92,84 @@ impl Scatter {
         bytes: &[u8],
         take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>,
     ) -> Result<usize, E> {
-        let most = (bytes.len() / self.element).min(usize::try_from(self.remaining()).unwrap_or(usize::MAX));
-        let mut rest = &bytes[..most * self.element];
-        let last = self.rows.rank() - 1;
-        while !rest.is_empty() {
-            let at = self.row.coords[last];
-            let left = match self.rows.inner().last() {
-                Some(size) => size - at,
-                None => self.remaining(),
-            };
-            let now = (rest.len() / self.element).min(usize::try_from(left).unwrap_or(usize::MAX));
-            let (row, later) = rest.split_at(now * self.element);
-            self.runs(row, at, take)?;
-            self.advance(now as u64);
-            rest = later;
-        }
-        Ok(most * self.element)
-    }
-
-    /// Copies a part of a row, which begins at `at`, run by run: a run lies in one tile.
-    fn runs<E>(
-        &mut self,
-        row: &[u8],
-        mut at: u64,
-        take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>,
-    ) -> Result<(), E> {
-        let axis = self.rows.rank() - 1;
-        let size = self.rows.tile()[axis];
-        let mut rest = row;
-        let mut column = at / size;
-        let mut within = at % size;
-        let mut slot = ((self.row.rank + column) % self.ring.len() as u64) as usize;
-        while !rest.is_empty() {
-            let end = self.rows.range(axis, column).end;
-            let bytes = rest.len().min((end - at) as usize * self.element);
-            let (run, later) = rest.split_at(bytes);
-            if self.row.first && within == 0 {
-                self.begin(self.row.rank + column);
-            }
-            let offset = (self.row.offset + within) as usize * self.element;
-            self.ring[slot][offset..][..bytes].copy_from_slice(run);
-            at += (bytes / self.element) as u64;
-            if self.row.last && at == end {
-                self.end(self.row.rank + column, take)?;
-            }
-            (rest, column, within) = (later, column + 1, 0);
-            slot = if slot + 1 == self.ring.len() { 0 } else { slot + 1 };
-        }
-        Ok(())
-    }
-
-    /// Goes on by elements of the row.
-    fn advance(&mut self, elements: u64) {
-        self.cursor += elements;
-        let last = self.rows.rank() - 1;
-        self.row.coords[last] += elements;
-        if self.rows.inner().last().is_some_and(|size| self.row.coords[last] == *size) {
-            self.row.advance(&self.rows, self.cursor);
-        }
-    }
-
-    fn begin(&mut self, rank: u64) {
-        debug_assert!(
-            rank == self.live.end && rank - self.live.start < self.ring.len() as u64,
-            "ranks begin in order"
-        );
-        self.live.end = rank + 1;
-        let number = self.rows.tile_at(rank);
-        if self.rows.elements_of(&number) < self.rows.tile_elements() {
-            let slot = (rank % self.ring.len() as u64) as usize;
-            clear_beyond(&self.rows, &number, self.element, &mut self.ring[slot]);
-        }
-    }
-
-    fn end<E>(&mut self, rank: u64, take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>) -> Result<(), E> {
-        debug_assert_eq!(rank, self.live.start, "ranks end in order");
-        self.live.start = rank + 1;
-        let number = self.tiling.tile_at(rank);
-        let received = self.tiling.elements_of(&number);
-        let slot = (rank % self.ring.len() as u64) as usize;
-        let data = std::mem::take(&mut self.ring[slot]);
-        self.ring[slot] = take(Complete { number, received, data })?;
-        Ok(())
+        self.runs.append(bytes, &mut Filling { slots: &mut self.slots, take })
     }
 
     /// Hands on the tiles that have begun, in order; the stream is at its end.
     pub fn close<E>(mut self, take: &mut impl FnMut(Complete) -> Result<Vec<u8>, E>) -> Result<Closed, E> {
-        let partial = self.live.end - self.live.start;
-        for rank in self.live.clone() {
-            let number = self.tiling.tile_at(rank);
-            let received = self.tiling.received(&number, self.cursor);
-            let slot = (rank % self.ring.len() as u64) as usize;
-            let mut data = std::mem::take(&mut self.ring[slot]);
-            self.clear_missing(rank, &mut data);
+        for rank in self.live() {
+            let number = self.slots.tiling.tile_at(rank);
+            let received = self.slots.tiling.received(&number, self.cursor());
+            let mut data = std::mem::take(self.slots.of(rank));
+            self.slots.clear_missing(rank, self.cursor(), &mut data);
             take(Complete { number, received, data })?;
         }
-        let frame = self.tiling.frame_elements().max(1);
-        Ok(Closed { frames: self.cursor / frame, leftover: self.cursor % frame, partial })
+        Ok(self.runs.closed())
+    }
+}
+
+/// Runs on their way into slots.
+struct Filling<'s, F> {
+    slots: &'s mut Slots,
+    take: &'s mut F,
+}
+
+impl<E, F: FnMut(Complete) -> Result<Vec<u8>, E>> TakeRuns<'_> for Filling<'_, F> {
+    type Error = E;
+
+    fn begin(&mut self, rank: u64) -> Result<(), E> {
+        self.slots.begin(rank);
+        Ok(())
+    }
+
+    fn run(&mut self, rank: u64, offset: usize, bytes: &[u8]) -> Result<(), E> {
+        self.slots.of(rank)[offset..][..bytes.len()].copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn end(&mut self, rank: u64) -> Result<(), E> {
+        let number = self.slots.tiling.tile_at(rank);
+        let received = self.slots.tiling.elements_of(&number);
+        let data = std::mem::take(self.slots.of(rank));
+        *self.slots.of(rank) = (self.take)(Complete { number, received, data })?;
+        self.slots.ended(rank);
+        Ok(())
+    }
+}
+
+impl Slots {
+    /// The slot of a tile.
+    fn of(&mut self, rank: u64) -> &mut Vec<u8> {
+        let (slot, slots) = ((rank - self.base) as usize, self.ring.len());
+        &mut self.ring[if slot < slots { slot } else { slot - slots }]
+    }
+
+    /// Tiles up to this one have ended.
+    fn ended(&mut self, rank: u64) {
+        let slots = self.ring.len() as u64;
+        if rank + 1 - self.base == slots {
+            self.base += slots;
+        }
+    }
+
+    fn begin(&mut self, rank: u64) {
+        let number = self.rows.tile_at(rank);
+        if self.rows.elements_of(&number) < self.rows.tile_elements() {
+            let mut slot = std::mem::take(self.of(rank));
+            clear_beyond(&self.rows, &number, self.element, &mut slot);
+            *self.of(rank) = slot;
+        }
     }
 
     /// Zeros where a tile that was in the slot before has left its elements.
-    fn clear_missing(&self, rank: u64, data: &mut [u8]) {
+    fn clear_missing(&self, rank: u64, cursor: u64, data: &mut [u8]) {
         let number = self.rows.tile_at(rank);
         let sizes = self.rows.tile();
         let last = sizes.len() - 1;
         let row = sizes[last] as usize * self.element;
         for (at, bytes) in data.chunks_exact_mut(row).enumerate() {
             let start = row_position(&self.rows, &number, at as u64);
-            let there = self.cursor.saturating_sub(start).min(sizes[last]) as usize;
+            let there = cursor.saturating_sub(start).min(sizes[last]) as usize;
             bytes[there * self.element..].fill(0);
         }
     }

@@ -4,10 +4,10 @@
 //! cam.zarr             the array; with a pyramid a group of arrays, `0` the array itself, `1` half as high and wide, …
 //! ```
 
-use super::TileSink;
 use super::folder::{new_folder, write_file};
 use super::halve::Shrink;
 use super::pyramid::Pyramid;
+use super::{TileFile, TileSink};
 use crate::graph::types::Element;
 use crate::io::disk as fs;
 use crate::io::error::{Fault, IoError, fault};
@@ -139,6 +139,14 @@ impl TileSink for ZarrSink {
     fn put(&self, tile: &Complete) -> io::Result<()> {
         self.array.put(&tile.number, &tile.data)?;
         self.pyramid.as_ref().map_or(Ok(()), |pyramid| pyramid.add(tile))
+    }
+
+    fn in_pieces(&self) -> bool {
+        self.pyramid.is_none() && self.array.is_plain()
+    }
+
+    fn open(&self, number: &[u64]) -> io::Result<TileFile> {
+        self.array.open_chunk(number, self.tile_bytes)
     }
 
     fn reached(&self, frames: u64) -> io::Result<()> {

@@ -11,7 +11,7 @@ use super::chain::squeezed;
 use super::crc::crc32c;
 use super::metadata::{Compression, Keys, Layout, print};
 use crate::io::disk::{self as fs, File};
-use crate::io::ingest::write_file;
+use crate::io::ingest::{TileFile, write_file};
 use crate::io::replace::{beside_plain, forget};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// Bytes of a chunk from which on room is taken for it before it is written.
-const LARGE: usize = 1 << 20;
+const LARGE: u64 = 1 << 20;
 
 /// A zarr array that is being written.
 #[derive(Debug)]
@@ -61,6 +61,18 @@ impl ChunkWriter {
             Some(shard) => self.add(&number, shard, bytes),
             None => write_chunk(&self.root.join(Keys::DEFAULT.path(&number)), bytes),
         }
+    }
+
+    /// Whether chunks are files, and as they are in memory.
+    pub fn is_plain(&self) -> bool {
+        self.layout.shard.is_none() && self.layout.compression == Compression::None
+    }
+
+    /// Makes the file of a chunk of that many bytes, which come one after the other.
+    pub fn open_chunk(&self, number: &[u64], bytes: u64) -> io::Result<TileFile> {
+        let number: Vec<i64> = number.iter().map(|number| *number as i64).collect();
+        let path = self.root.join(Keys::DEFAULT.path(&number));
+        new_chunk(&path, bytes).map(|file| TileFile { file, path })
     }
 
     /// Says what is there: an array of that shape.
@@ -144,11 +156,17 @@ impl Drop for ChunkWriter {
 
 /// Writes a chunk that was not there; what could not be written as a whole is removed.
 fn write_chunk(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = with_folder(path, || File::create_new(path))?;
-    if bytes.len() >= LARGE {
-        file.reserve(bytes.len() as u64);
-    }
+    let mut file = new_chunk(path, bytes.len() as u64)?;
     file.write_all(bytes).inspect_err(|_| _ = fs::remove_file(path))
+}
+
+/// Makes the file of a chunk, with room for that many bytes.
+fn new_chunk(path: &Path, bytes: u64) -> io::Result<File> {
+    let file = with_folder(path, || File::create_new(path))?;
+    if bytes >= LARGE {
+        file.reserve(bytes);
+    }
+    Ok(file)
 }
 
 /// Makes something in a folder, and the folder if it is not there yet.
