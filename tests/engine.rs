@@ -392,6 +392,23 @@ fn a_run_is_cancelled_from_another_thread() {
 }
 
 #[test]
+fn a_cancelled_read_does_not_clear_the_memory_of_its_result() {
+    let peak = || {
+        let text = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    };
+    let engine = Engine::compile("tensor a: u8[x: inf] = x").unwrap();
+    let prepared = engine.prepare("a[0:1073741824]").unwrap();
+    engine.cancel().cancel();
+    let before = peak();
+    let error = prepared.read_array().expect_err("it is cancelled before it begins");
+    assert!(error.is_cancelled(), "{error}");
+    let grown = peak().zip(before).map_or(0, |(after, before)| after - before);
+    assert!(grown < 512 << 10, "{grown} kB");
+}
+
+#[test]
 fn a_read_can_be_run_again_and_tells_what_it_did() {
     let script = "tensor a: u8[x: inf] = x  tensor b: u8[x: inf] = a[x] + 1";
     let engine = Engine::builder().store(0).compile(script).unwrap();

@@ -31,7 +31,7 @@ pub struct Prepared<'e> {
     pub(super) engine: &'e Engine,
     pub(super) view: Arc<View>,
     planned: Box<dyn Planned>,
-    cancel: Cancel,
+    pub(super) cancel: Cancel,
     seconds: f64,
 }
 

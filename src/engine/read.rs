@@ -6,9 +6,12 @@ use super::{Engine, Prepared};
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::io::Array;
 use crate::pages::prefer_large;
-use crate::run::job::{Memory, array_type};
+use crate::run::job::{Memory, array_type, cancelled};
 use crate::run::stats::{Plan, Stats};
 use ndarray::{ArrayD, IxDyn};
+
+/// Bytes that are cleared at a time.
+const CLEARED: usize = 32 << 20;
 
 impl Engine {
     /// Reads a slice whose elements are `T`.
@@ -104,7 +107,13 @@ impl Prepared<'_> {
         let len = self.bytes().map(|bytes| bytes / size_of::<T>());
         if let Some(len) = len.filter(|len| room.try_reserve_exact(*len).is_ok()) {
             prefer_large(&room);
-            room.resize(len, value);
+            // Gigabytes take seconds to clear: whoever stops the read does not wait for them.
+            while room.len() < len {
+                if self.cancel.is_cancelled() {
+                    return Err(self.engine.error(cancelled()));
+                }
+                room.resize(len.min(room.len() + CLEARED / size_of::<T>()), value);
+            }
             return Ok(room);
         }
         let array = array_type(self.element(), &self.shape());

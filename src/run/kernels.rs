@@ -14,7 +14,7 @@ use crate::loops::work::steps;
 use crate::plan::stages::Stages;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The code of one stage.
@@ -140,8 +140,11 @@ pub struct Kernels {
     codes: Option<Arc<Codes>>,
     known: Mutex<BTreeMap<TensorId, Arc<Kernel>>>,
     /// Code of stages that requests added, the one used longest ago first.
-    added: Mutex<Vec<(Recipe, Arc<Kernel>)>>,
+    added: Mutex<Vec<(Recipe, Arc<Slot>)>>,
 }
+
+/// Code, once somebody has made it; others that want the same wait here, and nobody else does.
+type Slot = OnceLock<Result<Arc<Kernel>>>;
 
 /// Kernels of added stages that are kept: the levels of some layers that someone zooms through, a few stages each.
 const MOST_ADDED: usize = 128;
@@ -218,17 +221,20 @@ impl Kernels {
         let Some(recipe) = recipe(stages, id) else {
             return self.compile(stages, id).map(Arc::new);
         };
+        self.slot(recipe).get_or_init(|| self.compile(stages, id).map(Arc::new)).clone()
+    }
+
+    /// Where the code of an added stage is or will be; it is now the one that was used last.
+    fn slot(&self, recipe: Recipe) -> Arc<Slot> {
         let mut added = self.added.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = match added.iter().position(|(known, _)| *known == recipe) {
-            Some(at) => added.remove(at),
-            None => (recipe, Arc::new(self.compile(stages, id)?)),
-        };
-        let kernel = entry.1.clone();
+        let known = added.iter().position(|(known, _)| *known == recipe);
+        let entry = known.map_or_else(|| (recipe, Arc::default()), |at| added.remove(at));
+        let slot = entry.1.clone();
         added.push(entry);
         if added.len() > MOST_ADDED {
             added.remove(0);
         }
-        Ok(kernel)
+        slot
     }
 
     fn compile(&self, stages: &Stages, id: TensorId) -> Result<Kernel> {
@@ -288,5 +294,32 @@ mod tests {
         assert!(pace.expected(2000).is_some_and(|nanoseconds| nanoseconds >= 2_000_000));
         assert_eq!(pace.task(1000, || Ok::<(), i32>(())), Ok(()));
         assert!(pace.expected(2000).is_some_and(|nanoseconds| nanoseconds >= 1_000_000));
+    }
+
+    #[test]
+    fn nobody_waits_for_the_code_of_other_stages() {
+        let kernels = Kernels::new(Vectors::V128, None);
+        let slot = |element| {
+            kernels.slot(Recipe {
+                domain: Domain::new(Vec::new()).unwrap(),
+                element,
+                root: NodeId(0),
+                nodes: Vec::new(),
+                tables: Vec::new(),
+                binders: Vec::new(),
+                sources: BTreeMap::new(),
+            })
+        };
+        let fails = |why: &str| Err(Box::new(Diagnostic::new(Code::E1009, why)));
+        let why = |slot: &Slot| slot.get().and_then(|made| Some(made.as_ref().err()?.message.clone()));
+        let first = slot(Element::F32);
+        // Someone else finds code while this is being made, and makes some.
+        _ = first.get_or_init(|| {
+            _ = slot(Element::F64).get_or_init(|| fails("second"));
+            assert!(Arc::ptr_eq(&first, &slot(Element::F32)), "who wants the same waits for it");
+            fails("first")
+        });
+        assert_eq!(why(&slot(Element::F32)).as_deref(), Some("first"));
+        assert_eq!(why(&slot(Element::F64)).as_deref(), Some("second"));
     }
 }

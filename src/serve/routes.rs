@@ -180,13 +180,11 @@ fn elements(
 fn alone(variant: &Variant, view: &View, query: &Query, cut: &Cut, window: &Window) -> Result<f64, Refusal> {
     let side = i128::from(query.side()?);
     let key = format!("{} {:?} {:?} {} {side}", view.name, query.one("dims"), query.one("at"), window.step);
-    if let Some(alone) = variant.alone.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-        return Ok(*alone);
-    }
+    // Several tiles of a level are asked for at once: the first finds it, the others wait.
+    let found = variant.alone.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
     let needs = |count| tile::needs(&variant.engine, view, cut, &Window { count: [count; 2], ..*window });
-    let alone = needs(side).zip(needs(4 * side)).map_or(1.0, |(one, of_many)| one / of_many.max(1.0));
-    variant.alone.lock().unwrap_or_else(PoisonError::into_inner).insert(key, alone);
-    Ok(alone)
+    let alone = || needs(side).zip(needs(4 * side)).map_or(1.0, |(one, of_many)| one / of_many.max(1.0));
+    Ok(*found.get_or_init(alone))
 }
 
 fn pixels(

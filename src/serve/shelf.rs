@@ -71,7 +71,7 @@ pub(super) struct Variant {
     /// Ranges of layers, by what they were asked for.
     pub(super) ranges: Mutex<BTreeMap<String, (f64, f64)>>,
     /// What tiles compute by themselves, by what they were asked for.
-    pub(super) alone: Mutex<BTreeMap<String, f64>>,
+    pub(super) alone: Mutex<BTreeMap<String, Arc<OnceLock<f64>>>>,
 }
 
 impl Variant {

@@ -13,6 +13,8 @@ const camera = new Camera();
 const tiles = new Tiles(arrived);
 const COARSER = 4; // how many levels above the sharp one comes first
 const SLOW = 1000; // milliseconds of a tile that is worth waiting for with less
+const QUICK = 100; // and of one whose code takes as long as it does
+const FARTHEST_LEVEL = 60; // of which the server has tiles
 
 const state = {
   script: null, // what /script says under `params`
@@ -386,7 +388,17 @@ function wishes() {
   const known = new Set(sharp.map(keyOf));
   const around = slow ? [] : covering(k, SIDE, 2n).filter((one) => !known.has(keyOf(one)));
   return [...rough.map((one) => wish(one, "rough")), ...middle.map((one) => wish(one, "middle")), ...sharp.map((one) => wish(one, "sharp")),
-    ...around.map((one) => wish(one, "around"))];
+    ...around.map((one) => wish(one, "around")), ...ahead(k).map((one) => wish(one, "ahead"))];
+}
+
+// One tile of each level that the next step of the wheel asks for: the server has code for it then. Only where tiles
+// are so quick that code is what the first of a level waits for.
+function ahead(k) {
+  const { pace } = paces();
+  const { sharp } = tiles.pace(pace);
+  if (!sharp || sharp > QUICK || tiles.shares(pace)) return [];
+  const levels = [[k + 1, SIDE], [k + 1 + COARSER, ROUGH], [k - 1, SIDE]];
+  return levels.filter(([one]) => one >= 0 && one <= FARTHEST_LEVEL).flatMap(([one, side]) => covering(one, side, 0n).slice(0, 1));
 }
 
 // Whether a tile, or a coarser one where it is, is there.
@@ -428,7 +440,7 @@ let arrivals = 0;
 function arrived() {
   settle();
   if (tiles.missing() === 0) return later();
-  arrivals ||= setTimeout(() => { arrivals = 0; later(); }, 50);
+  arrivals ||= setTimeout(() => { arrivals = 0; later(); }, 100);
 }
 
 function rectOf({ k, rows, columns, first }) {

@@ -14,6 +14,7 @@ const LONGEST = 4096n; // samples of a request, each way
 const FAR = 24; // the level from which on the server has other code for every 65,536 samples each way
 const AT_ONCE = 4; // the browser keeps six connections; one waits for news
 const KEPT = 1920;
+const LATER = ["around", "ahead"]; // what nobody looks at yet: not while the browser has to draw what arrives
 const AGAIN = 400; // milliseconds until a busy server is asked again
 const APART = 1.3; // times as much that a tile computes by itself as with its neighbours, from which on it is not asked for alone
 
@@ -50,7 +51,7 @@ export class Tiles {
     for (const wish of this.wishes) {
       const asked = this.requests().size;
       if (asked >= AT_ONCE) return;
-      if (wish.kind === "around" && asked > 1) return;
+      if (LATER.includes(wish.kind) && (asked > 1 || (asked && this.missing()))) return;
       if (wish.kind === "rough" && !this.mayAskRough(wish.pace)) continue;
       if (this.open(wish)) this.fetch(this.block(wish));
     }
@@ -72,8 +73,9 @@ export class Tiles {
     let edges = [wish.row, wish.column, wish.row, wish.column];
     for (let grown = true; grown;) {
       grown = false;
-      const tall = edges[2] - edges[0] > edges[3] - edges[1];
-      for (const edge of tall ? [1, 3, 0, 2] : [0, 2, 1, 3]) {
+      // Whole rows of the view leave no scraps behind, which would be requests of their own; squares share most.
+      const across = !this.shares(wish.pace) || edges[2] - edges[0] > edges[3] - edges[1];
+      for (const edge of across ? [1, 3, 0, 2] : [0, 2, 1, 3]) {
         const next = edges.with(edge, edges[edge] + (edge < 2 ? -1n : 1n));
         const tiles = tilesOf(next);
         if (tiles.length > most || !tiles.every(Boolean) || !this.ofOnePiece(wish, next)) continue;
@@ -95,13 +97,16 @@ export class Tiles {
   // How many tiles a request has at the most: what takes a fifth of a second, so that the picture fills steadily and
   // all cores have some of it. Where tiles share most of their work it may take longer, one half of the view each.
   most({ kind, pace, near }, all) {
-    const { sharp, alone, limit } = this.pace(pace);
+    const { sharp, limit } = this.pace(pace);
     // Before any is there: elements that do not lie side by side have taken up to four times as long.
     const each = sharp || 4 * this.pace(near).sharp;
-    if (kind === "rough" || kind === "middle" || !each) return 1;
-    const [time, parts] = alone > APART ? [4000, 2] : [200, 8];
+    if (kind === "rough" || kind === "middle" || kind === "ahead" || !each) return 1;
+    const [time, parts] = this.shares(pace) ? [4000, 2] : [200, 8];
     return Math.max(1, Math.min(limit, Math.floor(time / each), Math.ceil(all / parts)));
   }
+
+  // Whether neighbours share so much of their work that no tile is asked for alone.
+  shares(pace) { return this.pace(pace).alone > APART; }
 
   async fetch(tiles) {
     const abort = new AbortController();
