@@ -25,6 +25,7 @@ mod evex;
 mod inner;
 mod kinds;
 mod memory;
+mod nans;
 mod ops;
 mod past;
 mod program;

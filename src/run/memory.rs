@@ -378,7 +378,6 @@ pub fn stream(from: &Place<'_>, to: &Place<'_>, region: &[Interval]) {
 /// Both hold `len` bytes, and do not overlap.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream_row(from: *const u8, to: *mut u8, len: usize) {
-    use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let rest = head + LINE * lines;
@@ -386,10 +385,41 @@ unsafe fn stream_row(from: *const u8, to: *mut u8, len: usize) {
     // through the cache, which puts them together with what the next row has of them.
     unsafe {
         std::ptr::copy_nonoverlapping(from, to, head);
-        for at in (head..rest).step_by(16) {
-            _mm_stream_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast()));
+        if is_x86_feature_detected!("avx512f") {
+            stream_lines(from.add(head), to.add(head), lines);
+        } else {
+            stream_quarters(from.add(head), to.add(head), lines);
         }
         std::ptr::copy_nonoverlapping(from.add(rest), to.add(rest), len - rest);
+    }
+}
+
+/// Whole lines in one store each: a line that comes in four waits for its other parts.
+///
+/// # Safety
+///
+/// Both hold so many lines, and do not overlap; `to` starts at one. The processor has AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+unsafe fn stream_lines(from: *const u8, to: *mut u8, lines: usize) {
+    use std::arch::x86_64::{_mm512_loadu_si512, _mm512_stream_si512};
+    for at in (0..LINE * lines).step_by(LINE) {
+        // SAFETY: inside the lines of both, and at a line of `to`.
+        unsafe { _mm512_stream_si512(to.add(at).cast(), _mm512_loadu_si512(from.add(at).cast())) }
+    }
+}
+
+/// The same in stores that every processor has.
+///
+/// # Safety
+///
+/// As for [`stream_lines`], with any processor.
+#[cfg(target_arch = "x86_64")]
+unsafe fn stream_quarters(from: *const u8, to: *mut u8, lines: usize) {
+    use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+    for at in (0..LINE * lines).step_by(LINE / 4) {
+        // SAFETY: inside the lines of both, and at a quarter of a line of `to`.
+        unsafe { _mm_stream_si128(to.add(at).cast(), _mm_loadu_si128(from.add(at).cast())) }
     }
 }
 

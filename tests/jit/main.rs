@@ -9,6 +9,7 @@ mod buffers;
 mod generate;
 mod kernels;
 mod machine;
+mod nans;
 mod operators;
 mod past;
 

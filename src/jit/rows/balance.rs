@@ -33,6 +33,7 @@ fn pipe(inst: &Inst) -> Pipe {
     match *inst.encoding {
         ops::ADDPS | ops::ADDPD | ops::SUBPS | ops::SUBPD => Pipe::Adds,
         ops::MINPS | ops::MINPD | ops::MAXPS | ops::MAXPD | ops::CMPPS | ops::CMPPD => Pipe::Adds,
+        ops::RANGEPS | ops::RANGEPD => Pipe::Adds,
         ops::RNDPS | ops::RNDPD | ops::CVTDQ2PS | ops::CVTUDQ2PS | ops::CVTTPS2DQ => Pipe::Adds,
         ops::MULPS | ops::MULPD | ops::FMA231PS | ops::FMA231PD => Pipe::Multiplies(1),
         ops::DIVPS | ops::DIVPD | ops::SQRTPS | ops::SQRTPD => Pipe::Multiplies(LONG),

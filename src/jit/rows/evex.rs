@@ -447,9 +447,20 @@ mod tests {
     }
 
     fn has_number(name: &str) -> bool {
-        ["vrndscale", "vcmp", "vpcmp", "vextract", "vinsert", "vcvtps2ph", "kshift", "vshuf", "valign"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
+        [
+            "vrndscale",
+            "vrange",
+            "vcmp",
+            "vpcmp",
+            "vextract",
+            "vinsert",
+            "vcvtps2ph",
+            "kshift",
+            "vshuf",
+            "valign",
+        ]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
     }
 
     fn written(encoding: &Encoding, bits: Bits) -> Vec<u8> {
@@ -471,7 +482,7 @@ mod tests {
         let three = ["vadd", "vsub", "vmul", "vdiv", "vmin", "vmax", "vfm", "vfnm", "vpand", "vpor", "vpxor"]
             .into_iter()
             .chain(["vpadd", "vpsub", "vpmul", "vpmin", "vpmax", "vps", "vpcmp", "vcmp", "vptest"])
-            .chain(["vpblend", "vinsert", "vperm", "vunpck", "vshuf", "valign"])
+            .chain(["vpblend", "vinsert", "vperm", "vunpck", "vshuf", "valign", "vrange"])
             .any(|prefix| name.starts_with(prefix));
         let vvvv = if is_mask && encoding.tuple == Tuple::Half {
             4

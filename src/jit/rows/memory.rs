@@ -234,13 +234,15 @@ impl Selector<'_> {
 
     /// The lanes of a value as memory shows them.
     pub(super) fn stored(&mut self, element: Element, value: ValueId) -> Result<Lanes> {
+        if element.is_float() {
+            return self.shown(value);
+        }
         let lanes = self.value(value)?;
         match (element, lanes) {
             (Element::Bool, Lanes::Mask(mask)) => {
                 let one = Lanes::One(self.narrow_constant(1));
                 self.keep(mask, one)
             }
-            (Element::F16 | Element::F32 | Element::F64, _) => self.canonical(lanes),
             _ => Ok(lanes),
         }
     }

@@ -74,6 +74,8 @@ ops! {
     SQRTPD "vsqrtpd" M0F P66 1 0x51 Full;
     RNDPS "vrndscaleps" M0F3A P66 0 0x08 Full;
     RNDPD "vrndscalepd" M0F3A P66 1 0x09 Full;
+    RANGEPS "vrangeps" M0F3A P66 0 0x50 Full;
+    RANGEPD "vrangepd" M0F3A P66 1 0x50 Full;
     CMPPS "vcmpps" M0F None 0 0xc2 Full;
     CMPPD "vcmppd" M0F P66 1 0xc2 Full;
     FMA132PS "vfmadd132ps" M0F38 P66 0 0x98 Full;

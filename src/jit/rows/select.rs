@@ -457,16 +457,6 @@ impl Selector<'_> {
         Ok(Lanes::Mask(self.program.mask(Shape::MaskTwo, encoding, &[a, b], None)))
     }
 
-    /// Every NaN as the one that memory shows.
-    pub(super) fn canonical(&mut self, a: Lanes) -> Result<Lanes> {
-        if seeded::active(Bug::NanNotCanonical) {
-            return Ok(a);
-        }
-        let nan = self.like(a, 0x7fc0_0000, 0x7ff8_0000_0000_0000);
-        let is_nan = self.compare([&ops::CMPPS, &ops::CMPPD], 3, a, a)?;
-        self.blend(is_nan, nan, a)
-    }
-
     /// The register that a part of a row is in, as an address of memory.
     pub(super) fn address(&mut self, buffer: BufferId, offset: ValueId, bytes: u64) -> Result<Address> {
         let (root, constant) = self.rooted(offset);

@@ -9,9 +9,10 @@
 //! x - x, x ^ x       0
 //! i64(i32(u8))       i64(u8)          a conversion that loses nothing is left out
 //! select(not c, a, b)                 select(c, b, a)
+//! (0.0 + a) + 0.0    0.0 + a          a sum that is never -0.0
 //! ```
 //!
-//! All of them hold bit for bit, since integers wrap. Floats stay as they are.
+//! All of them hold bit for bit, since integers wrap. Of floats only zeros go, which sums over places have where nothing is.
 
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
@@ -24,6 +25,9 @@ pub fn simplify(kernel: &Kernel) -> Kernel {
     simplifier.statements(&kernel.body.statements);
     simplifier.builder.finish()
 }
+
+/// Terms of a sum that are looked at.
+const LONGEST_SUM: usize = 64;
 
 /// The new value of each old one.
 pub(super) type Values = Vec<Option<ValueId>>;
@@ -147,6 +151,9 @@ impl<'k> Simplifier<'k> {
 
     pub(super) fn binary(&mut self, function: BinaryFn, a: ValueId, b: ValueId) -> ValueId {
         let element = self.builder.element(a);
+        if function == BinaryFn::Add && self.is_zero(b) && self.never_minus_zero(a) {
+            return a;
+        }
         if !element.is_int() {
             return self.builder.binary(function, a, b);
         }
@@ -162,6 +169,26 @@ impl<'k> Simplifier<'k> {
             BinaryFn::FloorDiv | BinaryFn::Rem => self.division(function, a, b),
             _ => self.builder.binary(function, a, b),
         }
+    }
+
+    /// Whether a value is 0.0, and not -0.0.
+    fn is_zero(&self, id: ValueId) -> bool {
+        let number = self.builder.constant(id).and_then(Scalar::as_float);
+        number.is_some_and(|number| number.to_bits() == 0)
+    }
+
+    /// Whether a float is a sum that began with some constant other than -0.0: only two of those make one.
+    fn never_minus_zero(&self, mut id: ValueId) -> bool {
+        for _ in 0..LONGEST_SUM {
+            match *self.builder.op(id) {
+                Op::Binary(BinaryFn::Add, a, _) => id = a,
+                Op::Const(number) => {
+                    return number.as_float().is_some_and(|number| number.to_bits() != (-0.0f64).to_bits());
+                }
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// `(x + c) ± (z + d)` with constants `c` and `d` is `(x ± z) + (c ± d)`.
@@ -292,6 +319,19 @@ mod tests {
     fn constants_meet() {
         let before = "v4: i64 = add v2 v1\nv5: i64 = sub v4 v1\nv6: i64 = add v1 v5\nv7: i64 = add v6 v1\nv8: i64 = neg v7\nv9: i64 = neg v8";
         check(before, "v3: i64 = add v2 v1\nv4: i64 = neg v3\nv5: i64 = neg v4\nstore b1 v2 v5");
+    }
+
+    #[test]
+    fn zeros_go_from_sums_that_are_never_minus_zero() {
+        let zeros = |first: &str| {
+            let head = "kernel a(n)\n  b0: f32 in\n  b1: f32 out\n  v0: i64 = arg 0\n";
+            let row = "  row v3 in v0..v0\n    v4: f32 = load b0 v3\n    v5: f32 = add v1 v4\n";
+            let rest = "    v6: f32 = add v5 v2\n    v7: f32 = add v6 v4\n    store b1 v3 v7\n";
+            let text = format!("{head}  v1: f32 = const {first}\n  v2: f32 = const 0.0\n{row}{rest}");
+            let kernel = sweep(simplify(&parse(&text).expect("parses")));
+            kernel.to_string().matches(" add ").count()
+        };
+        assert_eq!((zeros("0.0"), zeros("2.5"), zeros("-0.0")), (2, 2, 3));
     }
 
     #[test]
