@@ -127,7 +127,7 @@ pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
         Some((rows, (plain, work))) => {
             let plain =
                 (plain, Choice { rows, apart: one.times(rows), jammed: work, alike: None, tall: None });
-            alike::alike(kernel, rows, work).unwrap_or(plain)
+            alike::alike(kernel, rows, [one, work]).unwrap_or(plain)
         }
         None => (single, Choice { rows: 1, apart: one, jammed: one, alike: None, tall: None }),
     }

@@ -22,12 +22,11 @@ use std::collections::BTreeSet;
 const CELL: i128 = 8;
 
 /// The kernel with rows jammed, in groups that divide alike in another way, if that leaves at most three quarters of the
-/// work which other groups are.
-pub(super) fn alike(kernel: &Kernel, rows: usize, general: Work) -> Option<(Kernel, Choice)> {
+/// work which other groups are; what a row takes on its own, and what they take, is known.
+pub(super) fn alike(kernel: &Kernel, rows: usize, [one, general]: [Work; 2]) -> Option<(Kernel, Choice)> {
     if !(0..kernel.values.len()).any(|at| is_quotient(kernel, ValueId(at as u32))) {
         return None;
     }
-    let one = super::jammed(kernel, 1).1;
     let made = |tall: Option<Work>| {
         let mut jammer = Jammer { alike: Some(Work::default()), tall, ..Jammer::new(kernel, rows) };
         jammer.outside(&kernel.body);
