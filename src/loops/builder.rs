@@ -164,11 +164,13 @@ impl Builder {
         self.value(Op::Binary(function, a, b), element)
     }
 
-    /// What integers are left alone by: `x + 0`, `x - 0`, `x * 1`, `x // 1`.
+    /// What integers are left alone by, `x + 0`, `x - 0`, `x * 1`, `x // 1`; and floats by `x - 0.0`, which keeps -0.0.
     fn neutral(&self, function: BinaryFn, a: ValueId, b: ValueId) -> Option<ValueId> {
         let is = |id: ValueId, value: i128| self.constant(id).and_then(Scalar::as_int) == Some(value);
         if !self.element(a).is_int() {
-            return None;
+            let sub = function == BinaryFn::Sub && self.element(b).is_float();
+            let zero = sub.then(|| Scalar::float(self.element(b), 0.0));
+            return zero.filter(|zero| self.constant(b) == Some(*zero)).map(|_| a);
         }
         match function {
             BinaryFn::Add if is(a, 0) => Some(b),

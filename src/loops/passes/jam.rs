@@ -15,7 +15,8 @@
 //! A row that reads across the rows of a source (`b[y, x] = a[x, y]`) is jammed in blocks of 16, whose loads lie side by
 //! side in memory.
 //!
-//! Rows that divide their own coordinate may be made once more for groups in which all quotients are alike ([`alike`]).
+//! Rows that divide their own coordinate may be made once more for groups in which all quotients are alike ([`alike`]), and
+//! for two such groups together ([`tall`]).
 //!
 //! Of the three rows that [`split`](super::split) makes the middle is jammed, the ends get a loop of their own.
 //!
@@ -24,6 +25,7 @@
 //! ring is as large as the most rows that a band holds of it, and what a band computes is part of that.
 
 mod alike;
+mod tall;
 
 use super::simplify::{Simplifier, Values};
 use crate::graph::scalar::BinaryFn;
@@ -52,6 +54,8 @@ pub struct Choice {
     pub jammed: Work,
     /// What they take where they divide their coordinates alike, if there is code for that.
     pub alike: Option<Work>,
+    /// What twice as many take there, if there is code for that.
+    pub tall: Option<Work>,
 }
 
 /// What a step along a row does.
@@ -88,8 +92,11 @@ impl fmt::Display for Choice {
         }
         write!(f, "{} rows at a time: {} loads instead of {}, ", self.rows, jammed.loads, apart.loads)?;
         write!(f, "{} operations instead of {}", jammed.operations, apart.operations)?;
-        match self.alike {
-            Some(alike) => write!(f, ", {} where they divide alike", alike.operations),
+        if let Some(alike) = self.alike {
+            write!(f, ", {} where they divide alike", alike.operations)?;
+        }
+        match self.tall {
+            Some(tall) => write!(f, ", {} where {} rows do", tall.operations, 2 * self.rows),
             None => Ok(()),
         }
     }
@@ -106,7 +113,10 @@ pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
     let (single, one) = jammed(kernel, 1);
     if one.total() * BLOCK <= LARGEST && goes_across(kernel, &kernel.body) {
         let (kernel, work) = jammed(kernel, BLOCK);
-        return (kernel, Choice { rows: BLOCK, apart: one.times(BLOCK), jammed: work, alike: None });
+        return (
+            kernel,
+            Choice { rows: BLOCK, apart: one.times(BLOCK), jammed: work, alike: None, tall: None },
+        );
     }
     let pays =
         |rows: usize, work: Work| work.total() <= LARGEST && work.total() * 10 <= one.total() * rows * 9;
@@ -115,10 +125,11 @@ pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
     let mut tried = tried.map(|rows| (rows, jammed(kernel, rows)));
     match tried.find(|(rows, (_, work))| pays(*rows, *work)) {
         Some((rows, (plain, work))) => {
-            let plain = (plain, Choice { rows, apart: one.times(rows), jammed: work, alike: None });
-            alike::alike(kernel, rows, work).unwrap_or(plain)
+            let plain =
+                (plain, Choice { rows, apart: one.times(rows), jammed: work, alike: None, tall: None });
+            alike::alike(kernel, rows, [one, work]).unwrap_or(plain)
         }
-        None => (single, Choice { rows: 1, apart: one, jammed: one, alike: None }),
+        None => (single, Choice { rows: 1, apart: one, jammed: one, alike: None, tall: None }),
     }
 }
 
@@ -135,11 +146,13 @@ struct Jammer<'k> {
     work: Work,
     /// The work of rows that divide alike; none if there is to be no code for them.
     alike: Option<Work>,
+    /// The same for two groups that are done as one.
+    tall: Option<Work>,
 }
 
 impl<'k> Jammer<'k> {
     fn new(kernel: &'k Kernel, rows: usize) -> Self {
-        Jammer { simplifier: Simplifier::new(kernel), rows, work: Work::default(), alike: None }
+        Jammer { simplifier: Simplifier::new(kernel), rows, work: Work::default(), alike: None, tall: None }
     }
 }
 
@@ -177,13 +190,19 @@ impl Jammer<'_> {
     fn nest(&mut self, nest: &Nest<'_>) {
         let (lo, hi) = (self.simplifier.get(nest.looped.lo), self.simplifier.get(nest.looped.hi));
         let groups = self.groups(lo, hi);
-        let zero = self.simplifier.builder.int(0);
-        let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
-        let base = self.base(nest, (lo, hi), open.var);
-        let mut copies: Vec<Values> = (0..self.rows).map(|at| self.uniform(nest, base, at, &[])).collect();
-        let work = self.group(nest, base, &mut copies);
+        let quotients = alike::quotients(self.simplifier.kernel, nest);
+        let work = if self.tall.is_some() && !quotients.is_empty() {
+            self.pairs(nest, lo, groups, &quotients)
+        } else {
+            let zero = self.simplifier.builder.int(0);
+            let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
+            let base = self.base(nest, (lo, hi), open.var);
+            let mut copies = self.copies(nest, base, self.rows);
+            let work = self.group(nest, base, &mut copies);
+            self.simplifier.close_loop(open, &[]);
+            work
+        };
         self.work += work;
-        self.simplifier.close_loop(open, &[]);
         let rest = self.rest((lo, hi), groups);
         self.apart(nest, (rest, hi), &[nest.main]);
         let ends: Vec<&For> = nest.rows.iter().copied().filter(|row| row.var != nest.main.var).collect();
@@ -621,7 +640,7 @@ mod tests {
     #[track_caller]
     fn agree(before: &Kernel, after: &Kernel) {
         verify(after).expect("keeps the laws");
-        for (lo, hi) in [(0, 0), (0, 3), (0, 4), (1, 10), (3, 11), (5, 2)] {
+        for (lo, hi) in [(0, 0), (0, 3), (0, 4), (0, 8), (0, 11), (1, 10), (3, 11), (5, 2)] {
             let run = |kernel: &Kernel| {
                 let input: Vec<u8> =
                     (0..96u16).flat_map(|at| f32::from(at * 37 % 96).to_le_bytes()).collect();
@@ -699,11 +718,22 @@ row v14 in v9..v2
 
     #[test]
     fn rows_of_a_cell_share_what_is_made_of_its_number() {
-        let expect =
-            "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20, 8 where they divide alike";
+        let expect = "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20, 8 where they divide alike, 12 where 8 rows do";
         check(CELLS, expect);
         let text = sweep(jam(&kernel(CELLS)).0).to_string();
-        assert_eq!((text.matches("row ").count(), text.matches("sqrt").count()), (3, 1 + 4 + 1), "{text}");
+        let counts = (text.matches("row ").count(), text.matches("sqrt").count());
+        assert_eq!(counts, (4, 1 + 1 + 4 + 1), "{text}");
+    }
+
+    /// A cell of which eight rows are asked for, of which four are left, and two of which none has four.
+    #[test]
+    fn two_groups_of_a_cell_go_together() {
+        let kernel = kernel(CELLS);
+        let (after, choice) = jam(&kernel);
+        assert_eq!(choice.tall.map(|work| work.operations), Some(4 + 8));
+        agree(&kernel, &after);
+        let (four, _) = jammed(&kernel, 4);
+        assert_eq!(four.to_string().matches("row ").count() + 2, after.to_string().matches("row ").count());
     }
 
     #[test]
@@ -729,8 +759,7 @@ row v16 in v9..v2
   v21: f32 = fma v20 v11 v18
   store b1 v17 v21
 ";
-        let expect =
-            "4 rows at a time: 1 loads instead of 4, 12 operations instead of 12, 6 where they divide alike";
+        let expect = "4 rows at a time: 1 loads instead of 4, 12 operations instead of 12, 6 where they divide alike, 10 where 8 rows do";
         check(body, expect);
     }
 

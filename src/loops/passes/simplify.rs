@@ -6,6 +6,7 @@
 //! (x + 3) * 2        x * 2 + 6
 //! x // 8, x % 8      x >> 3, x & 7
 //! (x + p) + q        x + (p + q)      where p and q do not change in the loop
+//! u32(x + 3)         u32(x) + 3       where a conversion drops bits
 //! x - x, x ^ x       0
 //! i64(i32(u8))       i64(u8)          a conversion that loses nothing is left out
 //! select(not c, a, b)                 select(c, b, a)
@@ -165,7 +166,7 @@ impl<'k> Simplifier<'k> {
             }
             BinaryFn::And | BinaryFn::Or | BinaryFn::Min | BinaryFn::Max if a == b => a,
             BinaryFn::Add | BinaryFn::Sub => self.sum(function, a, b),
-            BinaryFn::Mul if element == Element::I64 => self.product(a, b),
+            BinaryFn::Mul => self.product(a, b),
             BinaryFn::FloorDiv | BinaryFn::Rem => self.division(function, a, b),
             _ => self.builder.binary(function, a, b),
         }
@@ -206,7 +207,7 @@ impl<'k> Simplifier<'k> {
             _ => return self.outer_first(function, a, b),
         };
         let constant = self.builder.number(constant);
-        self.builder.binary(BinaryFn::Add, moving, constant)
+        self.outer_first(BinaryFn::Add, moving, constant)
     }
 
     /// `(x + p) + q`, where only `x` changes from step to step, is `x + (p + q)`: one sum in the loop, one before it.
@@ -255,7 +256,7 @@ impl<'k> Simplifier<'k> {
             return self.builder.binary(BinaryFn::Mul, a, b);
         };
         let Some(x) = x.filter(|_| c != 0) else { return self.builder.binary(BinaryFn::Mul, a, b) };
-        let constant = self.builder.number(Scalar::int(Element::I64, c * factor));
+        let constant = self.builder.number(Scalar::int(self.builder.element(a), c.wrapping_mul(factor)));
         let moving = self.builder.binary(BinaryFn::Mul, x, b);
         self.builder.binary(BinaryFn::Add, moving, constant)
     }
@@ -281,8 +282,18 @@ impl<'k> Simplifier<'k> {
         }
     }
 
-    /// Leaves out an integer type in between that holds every value of the one before it.
+    /// Leaves out an integer type in between that holds every value of the one before it; and `u32(x + 1)` is
+    /// `u32(x) + 1`, since both wrap.
     pub(super) fn cast(&mut self, a: ValueId, element: Element) -> ValueId {
+        if let (Some(x), c @ 1..) | (Some(x), c @ ..=-1) = self.apart(a)
+            && element.is_int()
+            && self.builder.element(a).is_int()
+            && element.bits() < self.builder.element(a).bits()
+        {
+            let x = self.cast(x, element);
+            let c = self.builder.number(Scalar::int(element, c));
+            return self.binary(BinaryFn::Add, x, c);
+        }
         let through = match *self.builder.op(a) {
             Op::Cast(x) if self.holds(a, x) => x,
             _ => a,
@@ -338,6 +349,14 @@ mod tests {
     fn conversions_that_lose_nothing_go() {
         let before = "v4: i32 = cast v3\nv5: i64 = cast v4\nv6: i8 = cast v3\nv7: i64 = cast v6\nv8: i64 = add v5 v7\nv9: i64 = neg v8";
         let after = "v2: u8 = load b0 v1\nv3: i64 = cast v2\nv4: i8 = cast v2\nv5: i64 = cast v4\nv6: i64 = add v3 v5\nv7: i64 = neg v6\nstore b1 v1 v7";
+        check(before, after);
+    }
+
+    /// A hash of neighbours: what they share is made once, and what is the same along the row is added before it.
+    #[test]
+    fn sums_that_wrap_share_a_product() {
+        let before = "v4: i64 = cast v3\nv5: i64 = add v4 v1\nv6: u32 = cast v5\nv7: u32 = mul v6 v6\nv8: u32 = cast v4\nv9: u32 = add v7 v8";
+        let after = "v2: u8 = load b0 v1\nv3: u32 = cast v2\nv5: u32 = add v3 v4\nv6: u32 = mul v5 v5\nv7: u32 = add v6 v3\nstore b1 v1 v7";
         check(before, after);
     }
 }

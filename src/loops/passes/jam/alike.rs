@@ -12,7 +12,7 @@
 //! Noise on a lattice is made like this: `i64(floor(y * scale))` is the number of a cell, which many rows share. Where
 //! quotients are the same, so is all that is computed from them: the bits are those of the rows on their own.
 
-use super::{Choice, Jammer, Nest, Work, agree, follow, new};
+use super::{Choice, Jammer, Nest, Work, agree, follow, new, tall};
 use crate::graph::scalar::BinaryFn;
 use crate::loops::ir::{Kernel, Op, Statement, ValueId};
 use crate::loops::passes::simplify::Values;
@@ -22,16 +22,24 @@ use std::collections::BTreeSet;
 const CELL: i128 = 8;
 
 /// The kernel with rows jammed, in groups that divide alike in another way, if that leaves at most three quarters of the
-/// work which other groups are.
-pub(super) fn alike(kernel: &Kernel, rows: usize, general: Work) -> Option<(Kernel, Choice)> {
+/// work which other groups are; what a row takes on its own, and what they take, is known.
+pub(super) fn alike(kernel: &Kernel, rows: usize, [one, general]: [Work; 2]) -> Option<(Kernel, Choice)> {
     if !(0..kernel.values.len()).any(|at| is_quotient(kernel, ValueId(at as u32))) {
         return None;
     }
-    let one = super::jammed(kernel, 1).1;
-    let mut jammer = Jammer { alike: Some(Work::default()), ..Jammer::new(kernel, rows) };
-    jammer.outside(&kernel.body);
-    let less = jammer.alike.filter(|less| less.total() > 0 && less.total() * 4 <= general.total() * 3)?;
-    let choice = Choice { rows, apart: one.times(rows), jammed: general, alike: Some(less) };
+    let made = |tall: Option<Work>| {
+        let mut jammer = Jammer { alike: Some(Work::default()), tall, ..Jammer::new(kernel, rows) };
+        jammer.outside(&kernel.body);
+        jammer
+    };
+    let little = |jammer: &Jammer<'_>| {
+        jammer.alike.filter(|less| less.total() > 0 && less.total() * 4 <= general.total() * 3)
+    };
+    let tall = made(Some(Work::default()));
+    let less = little(&tall)?;
+    let jammer = if tall.tall.is_some_and(|work| tall::pays(work, less)) { tall } else { made(None) };
+    let choice =
+        Choice { rows, apart: one.times(rows), jammed: general, alike: Some(less), tall: jammer.tall };
     Some((jammer.simplifier.builder.finish(), choice))
 }
 
@@ -51,7 +59,7 @@ fn is_quotient(kernel: &Kernel, id: ValueId) -> bool {
 }
 
 /// The quotients of the rows' coordinate.
-fn quotients(kernel: &Kernel, nest: &Nest<'_>) -> Vec<ValueId> {
+pub(super) fn quotients(kernel: &Kernel, nest: &Nest<'_>) -> Vec<ValueId> {
     let mut moving = BTreeSet::from([nest.looped.var]);
     let mut found = Vec::new();
     for statement in &nest.looped.body.statements {
@@ -73,10 +81,8 @@ impl Jammer<'_> {
             return self.row(nest.main, copies);
         }
         let condition = self.divide_alike(&quotients, copies);
-        let known: Vec<(ValueId, ValueId)> = quotients.iter().map(|id| (*id, new(&copies[0], *id))).collect();
         self.simplifier.builder.open_block();
-        let mut same: Vec<Values> =
-            (0..copies.len()).map(|at| self.uniform(nest, base, at, &known)).collect();
+        let mut same = self.same(nest, base, &copies[0], (&quotients, copies.len()));
         let less = self.row(nest.main, &mut same);
         let then = self.simplifier.builder.close_block();
         self.simplifier.builder.open_block();
@@ -87,8 +93,20 @@ impl Jammer<'_> {
         work
     }
 
+    /// The values outside of so many rows that have the quotients of the first.
+    pub(super) fn same(
+        &mut self,
+        nest: &Nest<'_>,
+        base: ValueId,
+        first: &Values,
+        (quotients, count): (&[ValueId], usize),
+    ) -> Vec<Values> {
+        let known: Vec<(ValueId, ValueId)> = quotients.iter().map(|id| (*id, new(first, *id))).collect();
+        (0..count).map(|at| self.uniform(nest, base, at, &known)).collect()
+    }
+
     /// Whether all copies have the quotients of the first.
-    fn divide_alike(&mut self, quotients: &[ValueId], copies: &[Values]) -> ValueId {
+    pub(super) fn divide_alike(&mut self, quotients: &[ValueId], copies: &[Values]) -> ValueId {
         let mut all = None;
         for (id, copy) in quotients.iter().flat_map(|id| copies[1..].iter().map(move |copy| (*id, copy))) {
             let (own, first) = (new(copy, id), new(&copies[0], id));
