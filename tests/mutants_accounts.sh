@@ -3,9 +3,10 @@
 #
 #     tests/mutants_accounts.sh FOLDER
 #
-# They need most of the crate, so FOLDER gets a copy of it without what stands above the engine, not optimised, where the tests that
-# look at accounts are part of the library. tests/mutants_at_once.py makes one program of all mutants, and tries one after the other:
-# MUTANTS_SHARE=0/4 a quarter of them, MUTANTS_JOBS=2 two at a time. Needs cargo-mutants, which lists them.
+# They need most of the crate, so FOLDER gets a copy of it without what stands above the engine, where the tests that look at
+# accounts are part of the library. tests/mutants_at_once.py makes one program of all mutants, and tries one after the other:
+# MUTANTS_OF=src/plan those of files whose path has that in it, MUTANTS_SHARE=0/4 a quarter of them, MUTANTS_JOBS=2 two at a time,
+# ITP_DIFF_SEEDS=0..150 with the plans of fewer random scripts. Needs cargo-mutants, which lists them.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=$1
@@ -43,7 +44,7 @@ mod moved;
 mod shown;
 END
 sed -i '/^\[\[bench\]\]/,/^$/d; /^default-run/d; s/^default = .*/default = ["jit"]/; /^edition/a autotests = false' Cargo.toml
-sed -i '/^\[profile.dev\]/,/^$/{s/^opt-level = 1/opt-level = 0/; s/^debug = 1/debug = false/}' Cargo.toml
+sed -i '/^\[profile.dev\]/,/^$/s/^debug = 1/debug = false/' Cargo.toml
 # What runs for ever is ended by its processor time, and what waits for ever by the clock.
 cat > limited.sh <<'END'
 export INSTA_UPDATE=no PROPTEST_DISABLE_FAILURE_PERSISTENCE=1

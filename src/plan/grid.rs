@@ -145,6 +145,18 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_the_way_is_rounded_down() {
+        let grid = Grid::new(vec![Interval::trusted(0, 31)], vec![0], vec![4]);
+        assert_eq!([0, 1, 2, 3, 4].map(|at| grid.along(at, 4)[0]), [0, 1, 3, 5, 7]);
+    }
+
+    #[test]
+    fn tiles_beside_the_region_hold_nothing() {
+        let grid = Grid::new(vec![Interval::trusted(0, 4)], vec![0], vec![4]);
+        assert_eq!([-2, 0, 1, 3].map(|number| grid.range(0, number).len()), [0, 4, 1, 0].map(Some));
+    }
+
+    #[test]
     fn tiles_are_what_their_coordinates_say() {
         for range in [(5, 11), (-3, 4), (7, 8), (2, 2)] {
             for origin in [-2, 0, 3] {

@@ -245,7 +245,31 @@ fn combined(kinds: &[Vec<i64>]) -> Vec<Vec<i64>> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::peak::tests::{ROWS, divided};
     use super::*;
+
+    #[test]
+    fn where_everything_moves_evenly_few_tasks_are_looked_at() {
+        let division = divided(ROWS, &[(0, 4002), (0, 16)], &[4, 16]);
+        let effort = Effort { walked: 0, listed: 20, looked_at: 0 };
+        let mut kinds = kinds_along(&division, 1, 0, effort).unwrap();
+        kinds.sort_unstable();
+        assert_eq!(kinds, [0, 1000], "the last one is shorter");
+        let until = |numbers, period| Along::new(&division, 1, 0).look_until(numbers, period).unwrap();
+        assert_eq!([until(0..3, 3), until(0..2, 3), until(999..1001, 2)], [true, false, false]);
+    }
+
+    #[test]
+    fn tasks_repeat_when_what_they_read_does() {
+        let third = ROWS.replace("a[y + 3 * k, x]", "a[y // 3 + 3 * k, x]");
+        let repeats = |script: &str, rows| {
+            let division = divided(script, &[(0, 600), (0, 16)], &[rows, 16]);
+            [0, 1].map(|dim| Along::new(&division, division.groups.len() - 1, dim).repeats())
+        };
+        assert_eq!(repeats(ROWS, 4), [Some(1), Some(1)]);
+        assert_eq!(repeats(&third, 4), [Some(3), Some(1)]);
+        assert_eq!(repeats(&third, 6), [Some(1), Some(1)]);
+    }
 
     #[test]
     fn of_very_many_tasks_both_ends_and_the_middle_are_looked_at() {

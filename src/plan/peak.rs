@@ -276,3 +276,80 @@ fn listing_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
     });
     bytes.fold(0, u64::saturating_add)
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::fuse::Rows;
+    use super::super::group::{Request, groups, needed_boxes};
+    use super::super::stages::stages;
+    use super::super::stop::Stop;
+    use super::*;
+    use crate::compile::{Options, compile};
+    use crate::diagnostic::Diagnostics;
+    use crate::graph::modules::NoFiles;
+    use crate::source::Sources;
+    use std::sync::Arc;
+
+    /// Who computes what of a box of the last tensor of a script.
+    pub(in crate::plan) fn divided(script: &str, region: &[(i64, i64)], tile: &[i64]) -> Division {
+        let mut sources = Sources::default();
+        let root = sources.add("divided.itp", script);
+        let mut diagnostics = Diagnostics::default();
+        let program = compile(&mut sources, root, &NoFiles, &Options::default(), &mut diagnostics);
+        let program = program.unwrap_or_else(|| panic!("{:?}", diagnostics.into_sorted()));
+        let stages = Arc::new(stages(&program.graph, &program.accesses, Rows::Ahead).unwrap());
+        let target = program.graph.iter().last().unwrap().0;
+        let region = region.iter().map(|(from, to)| Interval::new(*from, *to).unwrap()).collect();
+        let stop = Stop::default();
+        let request = Request { target, region, threads: 1, tile: Some(tile.to_vec()), stop };
+        let boxes = needed_boxes(&stages, &request).unwrap();
+        let groups = groups(&stages, &request, &boxes).unwrap();
+        Division { stages, boxes, groups, stop: Stop::default() }
+    }
+
+    /// Goes through no task, but lists what tasks read along every dimension.
+    const LISTED: Effort = Effort { walked: 0, listed: 1 << 20, looked_at: 0 };
+    /// Does not even list them.
+    const LEAST: Effort = Effort { walked: 0, listed: 0, looked_at: 0 };
+
+    /// Tasks of 4 rows read 16 rows of a source that is computed once: five tiles of it, of 256 bytes.
+    pub(in crate::plan) const ROWS: &str = "
+        tensor a: f32[y: inf, x: inf] = sum(k in 0..50) sin(f32(y * k + x))
+        tensor b: f32[y: inf, x: inf] = sum(k in -2..=2) a[y + 3 * k, x]";
+
+    #[test]
+    fn what_lives_during_rows_is_counted_exactly() {
+        let tall = divided(ROWS, &[(0, 64), (0, 16)], &[4, 16]);
+        let wide = divided(ROWS, &[(0, 64), (0, 64)], &[4, 16]);
+        // Workers, then rows of tiles that live: five, one more per row that workers are behind, and two where none are listed.
+        let cases =
+            [(&tall, 1, [5, 7], 1), (&tall, 4, [8, 10], 1), (&wide, 4, [6, 8], 4), (&wide, 9, [7, 9], 4)];
+        for (division, threads, rows, in_row) in cases {
+            for (effort, rows) in [LISTED, LEAST].into_iter().zip(rows) {
+                let tiles = rows * in_row;
+                let peak = Peak {
+                    tiles: tiles + threads as u64,
+                    tile_bytes: tiles * 256,
+                    scratch_bytes: 1024 * threads as u64,
+                };
+                assert_eq!(peak_within(division, threads, effort).unwrap(), peak, "{threads}, {effort:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn tasks_hold_what_formats_take() {
+        let script = "
+            tensor a: f32[y: inf, x: inf] format dense(sparse_list(element(0.0))) =
+                if y % 3 == 0 then sum(k in 0..50) sin(f32(y * k + x)) else 0
+            tensor b: f32[y: inf, x: inf] = sum(k in -2..=2) a[y + 3 * k, x]";
+        let division = divided(script, &[(0, 24), (0, 16)], &[4, 16]);
+        let freezing =
+            |group: &Group| freezing_bytes(&division, group, &group.grid.tile(&group.grid.middle()));
+        assert_eq!(division.groups.iter().map(freezing).collect::<Vec<_>>(), [64 * (24 + 2 * 4), 0]);
+        // A box of 16 rows, its elements listed by row, and five tiles: 64 elements, as many places, and 5 ends of rows each.
+        let scratch_bytes = 256 * 4 + 256 * (12 + 4) + 4;
+        let peak = Peak { tiles: 6, tile_bytes: 5 * (64 * 4 + (64 + 5) * 4), scratch_bytes };
+        assert_eq!(peak_within(&division, 1, Effort::USUAL).unwrap(), peak);
+    }
+}

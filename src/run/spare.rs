@@ -8,6 +8,7 @@
 
 use super::memory::Buffer;
 use crate::diagnostic::Result;
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Memory that a worker keeps from task to task.
@@ -22,6 +23,8 @@ const KEPT: usize = 2 << 20;
 const MOST_WORKERS: usize = 16;
 /// Bytes of freed tiles that are kept, at the most.
 const TILES: usize = 32 << 20;
+/// Freed tiles that are kept, at the most: they are looked through.
+const MOST_TILES: usize = 1 << 10;
 
 impl Scratch {
     /// Gives back all that is more than a little.
@@ -39,8 +42,24 @@ impl Scratch {
 #[derive(Debug, Default)]
 pub struct Spare {
     scratches: Mutex<Vec<Scratch>>,
+    tiles: Mutex<Tiles>,
+}
+
+/// Memory of tiles that were freed.
+#[derive(Debug, Default)]
+struct Tiles {
     /// Those that were freed last come last.
-    tiles: Mutex<Vec<Buffer>>,
+    buffers: VecDeque<Buffer>,
+    /// Of all of them.
+    bytes: usize,
+}
+
+impl Tiles {
+    fn remove(&mut self, at: usize) -> Option<Buffer> {
+        let buffer = self.buffers.remove(at)?;
+        self.bytes -= buffer.len();
+        Some(buffer)
+    }
 }
 
 impl Spare {
@@ -51,8 +70,9 @@ impl Spare {
 
     /// Bytes that are kept.
     pub fn bytes(&self) -> u64 {
-        let scratches: usize = lock(&self.scratches).iter().map(|scratch| size(&scratch.buffers)).sum();
-        (scratches + size(&lock(&self.tiles))) as u64
+        let size = |scratch: &Scratch| scratch.buffers.iter().map(Buffer::len).sum::<usize>();
+        let scratches: usize = lock(&self.scratches).iter().map(size).sum();
+        (scratches + lock(&self.tiles).bytes) as u64
     }
 
     /// Keeps the memory of a worker that is done.
@@ -68,12 +88,15 @@ impl Spare {
     pub fn tile(&self, bytes: u128) -> Result<Buffer> {
         let mut tiles = lock(&self.tiles);
         let fits = |buffer: &Buffer| (bytes..=bytes + bytes / 8 + 8).contains(&(buffer.len() as u128));
-        if let Some(at) = tiles.iter().rposition(fits) {
-            return Ok(tiles.remove(at));
+        let at = tiles.buffers.iter().rposition(fits);
+        if let Some(buffer) = at.and_then(|at| tiles.remove(at)) {
+            return Ok(buffer);
         }
         let mut room = 0;
-        while room < bytes && !tiles.is_empty() {
-            room += tiles.remove(0).len() as u128;
+        while room < bytes
+            && let Some(oldest) = tiles.remove(0)
+        {
+            room += oldest.len() as u128;
         }
         drop(tiles);
         Buffer::new(bytes)
@@ -82,14 +105,11 @@ impl Spare {
     /// Keeps the memory of a tile that nobody has any more.
     pub fn keep(&self, buffer: Buffer) {
         let mut tiles = lock(&self.tiles);
-        if size(&tiles) + buffer.len() <= TILES {
-            tiles.push(buffer);
+        if tiles.bytes + buffer.len() <= TILES && tiles.buffers.len() < MOST_TILES {
+            tiles.bytes += buffer.len();
+            tiles.buffers.push_back(buffer);
         }
     }
-}
-
-fn size(buffers: &[Buffer]) -> usize {
-    buffers.iter().map(Buffer::len).sum()
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -117,6 +137,9 @@ mod tests {
         let spare = Spare::default();
         (0..9).for_each(|_| spare.keep(Buffer::new(8 << 20).unwrap()));
         assert_eq!(spare.bytes(), 32 << 20);
+        let spare = Spare::default();
+        (0..3000).for_each(|_| spare.keep(Buffer::new(8).unwrap()));
+        assert_eq!(spare.bytes(), 8 << 10, "few are, however small");
     }
 
     #[test]

@@ -40,8 +40,10 @@ fn divided(stages: &Arc<Stages>, target: TensorId, rng: &mut Rng) -> Option<Divi
 #[test]
 fn less_effort_gives_no_smaller_peak() {
     let (mut plans, mut shared) = (0, 0);
+    let seeds = crate::seeds(0..600);
+    let scripts = (seeds.end - seeds.start) as usize;
     on_large_stack(|| {
-        for seed in crate::seeds(0..600) {
+        for seed in seeds {
             let (script, _) = generate(seed);
             let Ok(case) = runner::case(&script.text(), seed) else { continue };
             let program = &case.program;
@@ -69,5 +71,5 @@ fn less_effort_gives_no_smaller_peak() {
         }
     });
     println!("{plans} plans, {shared} of them with shared tiles");
-    assert!(plans > 1000 && shared > 100, "{plans} plans, {shared} with shared tiles");
+    assert!(plans * 3 > scripts * 5 && shared * 6 > scripts, "{plans} plans, {shared} with shared tiles");
 }

@@ -5,7 +5,7 @@ use super::op::Op;
 use super::{Elaborator, Value};
 use crate::diagnostic::{Code, Diagnostic, Result, counted, quoted};
 use crate::graph::types::{Element, Ty};
-use crate::graph::view::View;
+use crate::graph::view::{View, dimension_name};
 use crate::index::domain::DimRef;
 use crate::syntax::ast::{Expr, ExprId};
 
@@ -39,8 +39,8 @@ impl Elaborator<'_, '_> {
 
     fn exchanged(&mut self, view: &View, op: &Op<'_>, entries: &[(ExprId, ExprId)]) -> Result<Vec<DimRef>> {
         let mut dims: Vec<usize> = (0..view.rank()).collect();
-        for (place, dim) in entries {
-            dims[self.dimension(view, op, *place)?] = self.dimension(view, op, *dim)?;
+        for (place, (_, dim)) in self.keys(view, op, entries)?.into_iter().zip(entries) {
+            dims[place] = self.dimension(view, op, *dim)?;
         }
         Ok(dims.into_iter().map(position).collect())
     }
@@ -55,14 +55,36 @@ impl Elaborator<'_, '_> {
             }
             Expr::Map(entries) => {
                 let mut dims = Vec::new();
-                for (key, meant) in entries {
-                    let dim = self.dimension(view, op, *key)?;
+                for (dim, (_, meant)) in self.keys(view, op, entries)?.into_iter().zip(entries) {
                     dims.extend(self.flag(op, *meant)?.then_some(position(dim)));
                 }
                 Ok(dims)
             }
             _ => self.wrong_argument(op, arg, "a list of dimensions, or a map `{label: true}`"),
         }
+    }
+
+    /// The dimensions that a map has entries for, one each.
+    pub(super) fn keys(
+        &mut self,
+        view: &View,
+        op: &Op<'_>,
+        entries: &[(ExprId, ExprId)],
+    ) -> Result<Vec<usize>> {
+        let mut dims = Vec::new();
+        for (key, _) in entries {
+            let dim = self.dimension(view, op, *key)?;
+            if dims.contains(&dim) {
+                let name = dimension_name(&view.domain().dims()[dim]);
+                let message = format!("`.{}` has two entries for dimension {name}", op.name.name);
+                return Diagnostic::new(Code::E0606, message)
+                    .at(self.span(*key), "again here")
+                    .help("keep one of them")
+                    .err();
+            }
+            dims.push(dim);
+        }
+        Ok(dims)
     }
 
     /// `true` or `false`, constant.

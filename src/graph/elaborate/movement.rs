@@ -117,8 +117,7 @@ impl Elaborator<'_, '_> {
             }
             Expr::List(items) => return self.wrong_rank(view, op, arg, items.len()),
             Expr::Map(entries) => {
-                for (key, item) in entries {
-                    let dim = self.dimension(view, op, *key)?;
+                for (dim, (_, item)) in self.keys(view, op, entries)?.into_iter().zip(entries) {
                     values[dim] = Some(read(self, *item)?);
                 }
             }
