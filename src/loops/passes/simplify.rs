@@ -352,11 +352,18 @@ mod tests {
         check(before, after);
     }
 
-    /// A hash of neighbours: what they share is made once, and what is the same along the row is added before it.
+    /// As hashes of neighbours do.
+    #[test]
+    fn sums_that_wrap_share_a_conversion() {
+        let before = "v4: i64 = cast v3\nv5: i64 = add v4 v1\nv6: u32 = cast v5\nv7: u32 = mul v6 v6\nv8: u32 = cast v4\nv9: u32 = add v7 v8";
+        let after = "v3: u8 = load b0 v2\nv4: u32 = cast v3\nv5: u32 = add v4 v1\nv6: u32 = mul v5 v5\nv7: u32 = add v6 v4\nstore b1 v2 v7";
+        check(before, after);
+    }
+
     #[test]
     fn sums_that_wrap_share_a_product() {
-        let before = "v4: i64 = cast v3\nv5: i64 = add v4 v1\nv6: u32 = cast v5\nv7: u32 = mul v6 v6\nv8: u32 = cast v4\nv9: u32 = add v7 v8";
-        let after = "v2: u8 = load b0 v1\nv3: u32 = cast v2\nv5: u32 = add v3 v4\nv6: u32 = mul v5 v5\nv7: u32 = add v6 v3\nstore b1 v1 v7";
+        let before = "v4: u32 = cast v3\nv5: u32 = const 4000000000\nv6: u32 = add v4 v5\nv7: u32 = mul v6 v5\nv8: u32 = mul v4 v5\nv9: u32 = xor v7 v8";
+        let after = "v4: u8 = load b0 v3\nv5: u32 = cast v4\nv6: u32 = mul v5 v1\nv7: u32 = add v6 v2\nv8: u32 = xor v7 v6\nstore b1 v3 v8";
         check(before, after);
     }
 }
