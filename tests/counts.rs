@@ -1200,6 +1200,18 @@ fn windows_between_reads_of_a_set_are_not_computed() {
     assert!(again.windows.is_empty(), "{:?}", again.windows);
 }
 
+/// What the schedule knows of a tile takes memory, too.
+#[test]
+fn tiles_of_one_element_are_not_for_nothing() {
+    let script = "
+        tensor s: f32[x: inf] chunk [1] = sin(x * 0.1)
+        tensor a: f32[x: inf] chunk [1] = sum(k in 0..20000) s[x + k]";
+    let engine = compiled(jit(1, &[]), script);
+    let (_, stats) = read(&engine, "a[0:2]");
+    accounts("tiles of one element", &stats);
+    assert!(stats.bytes.peak > 850 * 20_001, "{:?}", stats.bytes);
+}
+
 /// A `set` runs for what is read of it, through sets after it, too; the first read of more runs all.
 #[test]
 fn sets_run_where_they_are_read() {

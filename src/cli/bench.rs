@@ -125,13 +125,17 @@ fn all(prepared: &[Prepared<'_>], results: &mut [Room]) -> Result<Stats, Error> 
     Ok(stats)
 }
 
-/// Processor time of this thread, where the system tells it (Linux).
+/// Processor time of this thread, where the system tells it.
+#[cfg(target_os = "linux")]
 fn cpu_seconds() -> Option<f64> {
-    // The count is brought up to date when the scheduler is entered.
-    std::thread::yield_now();
-    let line = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    let nanoseconds: u64 = line.split(' ').next()?.parse().ok()?;
-    Some(nanoseconds as f64 * 1e-9)
+    use nix::time::{ClockId, clock_gettime};
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
+    Some(std::time::Duration::from(time).as_secs_f64())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn cpu_seconds() -> Option<f64> {
+    None
 }
 
 fn fields(times: &Times, reads: &[String]) -> Value {

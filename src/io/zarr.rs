@@ -22,8 +22,8 @@ mod shard;
 mod write;
 
 pub(super) use crc::crc32c;
-pub(super) use metadata::layout_json;
 pub use metadata::{Compression, Layout};
+pub(super) use metadata::{LARGEST_CHUNK, layout_json};
 pub use read::ZarrArray;
 pub use write::ChunkWriter;
 

@@ -135,15 +135,23 @@ fn element_bytes(division: &Division, group: &Group) -> u64 {
     division.stages.tensor(group.target).element.bytes()
 }
 
-/// Bytes of a tile, at the most: dense while it is made, then in its format, which may take more.
+/// Bytes that a tile takes besides its elements: what the schedule knows of it. It is about that for tiles of one element.
+pub const TILE_BESIDE: u64 = 1 << 10;
+
+/// Bytes of a tile, at the most: dense while it is made, then in its format, which may take more; with those beside it.
 pub fn tile_bytes(division: &Division, group: &Group, tile: &[Interval]) -> u64 {
     let tensor = division.stages.tensor(group.target);
     let shape = tile.iter().map(|range| range.len().unwrap_or(0).max(0) as u64);
     stored_bytes(tensor, &shape.collect::<Vec<_>>())
 }
 
-/// Bytes of a box of that shape, dense or in the tensor's format, whichever is more.
+/// Bytes of a tile of that shape, dense or in the tensor's format, whichever is more.
 fn stored_bytes(tensor: &Tensor, shape: &[u64]) -> u64 {
+    element_room(tensor, shape).saturating_add(TILE_BESIDE)
+}
+
+/// The same of its elements alone.
+fn element_room(tensor: &Tensor, shape: &[u64]) -> u64 {
     let elements = shape.iter().copied().fold(1, u64::saturating_mul);
     let dense = elements.saturating_mul(tensor.element.bytes());
     let Some(format) = &tensor.format else { return dense };
@@ -329,7 +337,7 @@ pub(super) mod tests {
                 let tiles = rows * in_row;
                 let peak = Peak {
                     tiles: tiles + threads as u64,
-                    tile_bytes: tiles * 256,
+                    tile_bytes: tiles * (256 + TILE_BESIDE),
                     scratch_bytes: 1024 * threads as u64,
                 };
                 assert_eq!(peak_within(division, threads, effort).unwrap(), peak, "{threads}, {effort:?}");
@@ -349,7 +357,7 @@ pub(super) mod tests {
         assert_eq!(division.groups.iter().map(freezing).collect::<Vec<_>>(), [64 * (24 + 2 * 4), 0]);
         // A box of 16 rows, its elements listed by row, and five tiles: 64 elements, as many places, and 5 ends of rows each.
         let scratch_bytes = 256 * 4 + 256 * (12 + 4) + 4;
-        let peak = Peak { tiles: 6, tile_bytes: 5 * (64 * 4 + (64 + 5) * 4), scratch_bytes };
+        let peak = Peak { tiles: 6, tile_bytes: 5 * (64 * 4 + (64 + 5) * 4 + TILE_BESIDE), scratch_bytes };
         assert_eq!(peak_within(&division, 1, Effort::USUAL).unwrap(), peak);
     }
 }

@@ -16,7 +16,7 @@ use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::plan::grid::volume;
 use crate::plan::group::work_box;
 use crate::plan::order::{Order, Step};
-use crate::plan::peak::tile_bytes;
+use crate::plan::peak::{TILE_BESIDE, tile_bytes};
 use crate::plan::readers::TileId;
 use crate::plan::stop::Stop;
 use std::any::Any;
@@ -136,7 +136,7 @@ impl<O: FnMut() -> Option<Step> + Send> Schedule<'_, O> {
         self.work.task(step.tile.0, &step.tile.1, &tiles, scratch, &place)?;
         drop(tiles);
         let tile = self.work.complete(group, region, buffer);
-        let kept = tile.frozen_bytes().unwrap_or(bytes);
+        let kept = tile.frozen_bytes().map_or(bytes, |frozen| frozen + TILE_BESIDE);
         self.work.ledger.release(bytes - kept);
         self.done(step, Some((tile, kept)));
         Ok(())

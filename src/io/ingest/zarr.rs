@@ -11,7 +11,7 @@ use super::{TileFile, TileSink};
 use crate::graph::types::Element;
 use crate::io::disk as fs;
 use crate::io::error::{Fault, IoError, fault};
-use crate::io::zarr::{ChunkWriter, Compression, Layout};
+use crate::io::zarr::{ChunkWriter, Compression, LARGEST_CHUNK, Layout};
 use crate::stream::{Complete, Tiling};
 use serde_json::{Value, json};
 use std::io;
@@ -142,7 +142,8 @@ impl TileSink for ZarrSink {
     }
 
     fn in_pieces(&self) -> bool {
-        self.pyramid.is_none() && self.array.is_plain()
+        // Larger chunks are refused by readers, too, and for lack of memory before the first byte.
+        self.pyramid.is_none() && self.array.is_plain() && self.tile_bytes <= LARGEST_CHUNK
     }
 
     fn open(&self, number: &[u64]) -> io::Result<TileFile> {

@@ -17,7 +17,7 @@ use crate::io::shape;
 use serde_json::{Value, json};
 
 /// Bytes of a decoded chunk, at the most: chunks are read whole.
-pub(super) const LARGEST_CHUNK: u64 = 1 << 31;
+pub(in crate::io) const LARGEST_CHUNK: u64 = 1 << 31;
 /// Shards in shards, at the most.
 const MOST_NESTED: usize = 3;
 const MOST_AXES: usize = 32;
