@@ -29,6 +29,8 @@ pub struct Peak {
     pub tile_bytes: u64,
     /// Bytes that workers hold besides.
     pub scratch_bytes: u64,
+    /// Tiles that are made in all: where tasks are too many to walk through, also those that nobody reads.
+    pub made: u128,
 }
 
 impl Peak {
@@ -38,6 +40,7 @@ impl Peak {
             tiles: self.tiles.max(other.tiles),
             tile_bytes: self.tile_bytes.max(other.tile_bytes),
             scratch_bytes: self.scratch_bytes.max(other.scratch_bytes),
+            made: self.made.max(other.made),
         }
     }
 
@@ -72,12 +75,16 @@ pub fn peak(division: &Division, threads: usize) -> Result<Peak, PlanError> {
 pub fn peak_within(division: &Division, threads: usize, effort: Effort) -> Result<Peak, PlanError> {
     let tasks = division.tiles();
     let workers = u64::try_from(tasks.min(threads as u128)).unwrap_or(1);
-    let (tiles, tile_bytes) = match division.groups.len() {
-        1 => (workers, 0),
+    let scratch_bytes = scratch_of_all(division, workers, effort)?;
+    let (tiles, tile_bytes, made) = match division.groups.len() {
+        1 => (workers, 0, tasks),
         _ if tasks <= effort.walked => walked(division, threads)?,
-        _ => counted(division, threads, effort)?,
+        _ => {
+            let (tiles, bytes) = counted(division, threads, effort)?;
+            (tiles, bytes, tasks)
+        }
     };
-    Ok(Peak { tiles, tile_bytes, scratch_bytes: scratch_of_all(division, workers, effort)? })
+    Ok(Peak { tiles, tile_bytes, scratch_bytes, made })
 }
 
 /// What workers hold besides tiles when each does the task that holds most; a group has no more workers than tasks.
@@ -95,14 +102,16 @@ fn scratch_of_all(division: &Division, workers: u64, effort: Effort) -> Result<u
     Ok(total)
 }
 
-/// Walks through the order; a task ends when as many later ones have begun as there are other workers.
-fn walked(division: &Division, threads: usize) -> Result<(u64, u64), PlanError> {
+/// Walks through the order; a task ends when as many later ones have begun as there are other workers. The tiles and bytes
+/// that are held at the most, and the tiles that are made.
+fn walked(division: &Division, threads: usize) -> Result<(u64, u64, u128), PlanError> {
     let mut order = Order::new(division, &division.stop)?;
     let mut alive: HashMap<u64, (u64, u64)> = HashMap::new();
     let mut running: VecDeque<(Vec<u64>, bool)> = VecDeque::new();
-    let (mut bytes, mut results, mut most, mut most_bytes) = (0u64, 0u64, 0, 0);
+    let (mut bytes, mut results, mut most, mut most_bytes, mut made) = (0u64, 0u64, 0, 0, 0);
     while let Some(step) = order.next(division) {
         division.stop.check()?;
+        made += 1;
         if running.len() == threads
             && let Some((sources, result)) = running.pop_front()
         {
@@ -128,7 +137,7 @@ fn walked(division: &Division, threads: usize) -> Result<(u64, u64), PlanError> 
         most = most.max(alive.len() as u64 + results);
         most_bytes = most_bytes.max(bytes);
     }
-    Ok((most, most_bytes))
+    Ok((most, most_bytes, made))
 }
 
 fn element_bytes(division: &Division, group: &Group) -> u64 {
@@ -339,6 +348,7 @@ pub(super) mod tests {
                     tiles: tiles + threads as u64,
                     tile_bytes: tiles * (256 + TILE_BESIDE),
                     scratch_bytes: 1024 * threads as u64,
+                    made: division.tiles(),
                 };
                 assert_eq!(peak_within(division, threads, effort).unwrap(), peak, "{threads}, {effort:?}");
             }
@@ -357,7 +367,12 @@ pub(super) mod tests {
         assert_eq!(division.groups.iter().map(freezing).collect::<Vec<_>>(), [64 * (24 + 2 * 4), 0]);
         // A box of 16 rows, its elements listed by row, and five tiles: 64 elements, as many places, and 5 ends of rows each.
         let scratch_bytes = 256 * 4 + 256 * (12 + 4) + 4;
-        let peak = Peak { tiles: 6, tile_bytes: 5 * (64 * 4 + (64 + 5) * 4 + TILE_BESIDE), scratch_bytes };
+        let peak = Peak {
+            tiles: 6,
+            tile_bytes: 5 * (64 * 4 + (64 + 5) * 4 + TILE_BESIDE),
+            scratch_bytes,
+            made: division.tiles(),
+        };
         assert_eq!(peak_within(&division, 1, Effort::USUAL).unwrap(), peak);
     }
 }

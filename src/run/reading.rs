@@ -194,7 +194,7 @@ impl Reading {
         let at_once = |output: u64| -> Result<Plan> {
             let inputs = resident.saturating_add(loaded_bytes(world, &division));
             let held = peak(&division, threads).map_err(failed)?;
-            Ok(summary::plan(&division, &division, division.tiles(), held, (output, inputs)))
+            Ok(summary::plan(&division, &division, held.made, held, (output, inputs)))
         };
         let (pieces, mut plan) = match steps(&division, element) {
             _ if whole => (Pieces::One, at_once(bytes)?),
@@ -205,14 +205,15 @@ impl Reading {
             None => {
                 let cutting = Cutting::new(&asked.region, element, SLAB);
                 let first = asked.divide(&cutting.first(), &job.limits)?;
-                let last = asked.divide(&cutting.last(), &job.limits)?;
-                let (mut held, mut loaded) = (Peak::default(), 0);
+                let (mut peaks, mut loaded) = (Vec::new(), 0);
                 for sample in cutting.samples() {
                     let slab = asked.divide(&sample, &job.limits)?;
-                    held = held.hull(peak(&slab, threads).map_err(failed)?);
+                    peaks.push(peak(&slab, threads).map_err(failed)?);
                     loaded = loaded.max(loaded_bytes(world, &slab));
                 }
-                let (tiles, output) = (cutting.total(first.tiles(), last.tiles()), cutting.largest());
+                let held = peaks.iter().copied().fold(Peak::default(), Peak::hull);
+                let [made, last] = [peaks.first(), peaks.last()].map(|peak| peak.map_or(0, |peak| peak.made));
+                let (tiles, output) = (cutting.total(made, last), cutting.largest());
                 let plan =
                     summary::plan(&division, &first, tiles, held, (output, resident.saturating_add(loaded)));
                 (Pieces::Slabs(cutting, Room::of(held, output, loaded)), plan)
