@@ -64,9 +64,11 @@ fn compile(kernel: &Kernel, row: &For, bits: Bits) -> Result<Row, &'static str> 
         return Err("too long");
     }
     let written = |buffer: BufferId| kernel.buffers[buffer.index()].written;
-    let ahead = ahead::ahead(&program, bits.bytes() / 4, written);
-    if ahead.is_none() && target::is_amd() {
+    let mut ahead = ahead::ahead(&program, bits.bytes() / 4, written);
+    if target::is_amd() {
+        // Afterwards: a sum and a product are not of one kind.
         balance::balance(&mut program);
+        ahead.iter_mut().for_each(|ahead| balance::balance(&mut ahead.pass));
     }
     let bytes = assemble::assemble(&program, bits, past.as_ref(), ahead.as_ref());
     Ok(Row { bytes, slots: program.slots })

@@ -100,7 +100,7 @@ impl Pass {
         let kernel = std::mem::take(&mut passed.kernel);
         passed.kernel = match self {
             Pass::Lower => kernel,
-            Pass::Simplify => simplify::simplify(&kernel),
+            Pass::Simplify => sweep::sweep(simplify::simplify(&kernel)),
             Pass::Split => split::split(kernel),
             Pass::Jam => {
                 let (kernel, choice) = jam::jam(&kernel);

@@ -9,6 +9,7 @@ mod buffers;
 mod generate;
 mod kernels;
 mod machine;
+mod mirrored;
 mod nans;
 mod operators;
 mod past;

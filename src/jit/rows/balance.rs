@@ -12,7 +12,7 @@
 //! with 1 or -1 is exact, so that the sum is rounded as before, and zeros keep their signs: the bits are the same.
 
 use super::ops::{self, Encoding};
-use super::program::{Class, Home, Inst, Program, Reg, Shape};
+use super::program::{Inst, Program, Shape};
 
 /// Products that a division or a root takes as long as, about.
 const LONG: usize = 8;
@@ -60,10 +60,9 @@ pub(super) fn balance(program: &mut Program) {
     // Evenly, so that neighbours share the pipes.
     let chosen =
         sums.iter().enumerate().filter(|(at, _)| (at + 1) * turned / sums.len() > at * turned / sums.len());
-    let mut factors = Factors::default();
     for (_, at) in chosen {
         let inst = program.insts[*at].clone();
-        program.insts[*at] = as_product(program, &mut factors, inst);
+        program.insts[*at] = as_product(program, inst);
     }
 }
 
@@ -73,38 +72,20 @@ fn is_sum(inst: &Inst) -> bool {
 }
 
 /// `a + b` as `a * 1 + b`, `a - b` as `b * -1 + a`.
-fn as_product(program: &mut Program, factors: &mut Factors, inst: Inst) -> Inst {
+fn as_product(program: &Program, inst: Inst) -> Inst {
     let wide = inst.encoding.wide == 1;
     let minus = matches!(*inst.encoding, ops::SUBPS | ops::SUBPD);
-    let factor = factors.get(program, wide, minus);
+    let factor = program.factors[usize::from(minus)][usize::from(wide)];
     let (a, b) = (inst.args[0], inst.args[1]);
     let args = if minus { vec![b, factor, a] } else { vec![a, factor, b] };
     let encoding = if wide { &ops::FMA231PD } else { &ops::FMA231PS };
     Inst { shape: Shape::Fma, encoding, args, ..inst }
 }
 
-/// 1 and -1, in 32 and in 64 bits.
-#[derive(Default)]
-struct Factors([[Option<Reg>; 2]; 2]);
-
-impl Factors {
-    fn get(&mut self, program: &mut Program, wide: bool, minus: bool) -> Reg {
-        let known = &mut self.0[usize::from(wide)][usize::from(minus)];
-        *known.get_or_insert_with(|| {
-            let factor = if minus { -1.0 } else { 1.0 };
-            let home = if wide {
-                Home::PoolElement(program.pooled(&f64::to_le_bytes(factor)), &ops::SPLATQ)
-            } else {
-                Home::PoolElement(program.pooled(&(factor as f32).to_le_bytes()), &ops::SPLATD)
-            };
-            program.reg(Class::Vector, home)
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jit::rows::program::{Class, Home};
 
     /// The shapes of sums and comparisons after balancing; the first are loads.
     fn shapes(encodings: &[&'static Encoding]) -> Vec<Shape> {

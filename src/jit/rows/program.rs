@@ -12,7 +12,7 @@ use super::ops::{self, Encoding};
 use crate::loops::ir::{BufferId, ValueId};
 
 /// A register that is not chosen yet; prints as its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Reg(pub(super) u32);
 
 impl Reg {
@@ -187,6 +187,8 @@ pub(super) struct Program {
     pub(super) middles: [[i32; 2]; 2],
     /// Where the pool has what conversions compare with: i32's lowest number, 2^63 as f32, all bits.
     pub(super) limits: [i32; 3],
+    /// 1 and -1 for all lanes, of 32 and of 64 bits: all programs of a row have the same registers for them.
+    pub(super) factors: [[Reg; 2]; 2],
 }
 
 impl Program {
@@ -199,6 +201,12 @@ impl Program {
         program.middles = [narrow, wide];
         let limits = [1 << 31, 2f32.powi(63).to_bits(), u32::MAX];
         program.limits = limits.map(|limit| program.pooled(&limit.to_le_bytes()));
+        program.factors = [1.0, -1.0].map(|factor| {
+            let narrow = program.pooled(&(factor as f32).to_le_bytes());
+            let wide = program.pooled(&f64::to_le_bytes(factor));
+            let homes = [Home::PoolElement(narrow, &ops::SPLATD), Home::PoolElement(wide, &ops::SPLATQ)];
+            homes.map(|home| program.reg(Class::Vector, home))
+        });
         program
     }
 

@@ -11,9 +11,13 @@
 //! i64(i32(u8))       i64(u8)          a conversion that loses nothing is left out
 //! select(not c, a, b)                 select(c, b, a)
 //! (0.0 + a) + 0.0    0.0 + a          a sum that is never -0.0
+//! 0.0 + (h[x - 1] - h[x])             0.0 - (h[x] - h[x - 1]), see `mirror`
 //! ```
 //!
-//! All of them hold bit for bit, since integers wrap. Of floats only zeros go, which sums over places have where nothing is.
+//! All of them hold bit for bit, since integers wrap. Of floats only zeros go, which sums over places have where nothing is,
+//! and differences are taken one way round.
+
+mod mirror;
 
 use crate::graph::scalar::{BinaryFn, Scalar, UnaryFn};
 use crate::graph::types::Element;
@@ -155,6 +159,13 @@ impl<'k> Simplifier<'k> {
         if function == BinaryFn::Add && self.is_zero(b) && self.never_minus_zero(a) {
             return a;
         }
+        if function == BinaryFn::Add
+            && element.is_float()
+            && self.never_minus_zero(a)
+            && let Some(opposite) = self.taken_off(b)
+        {
+            return self.builder.binary(BinaryFn::Sub, a, opposite);
+        }
         if !element.is_int() {
             return self.builder.binary(function, a, b);
         }
@@ -178,11 +189,11 @@ impl<'k> Simplifier<'k> {
         number.is_some_and(|number| number.to_bits() == 0)
     }
 
-    /// Whether a float is a sum that began with some constant other than -0.0: only two of those make one.
+    /// Whether a float is a sum that began with some constant other than -0.0: only that and a zero make one.
     fn never_minus_zero(&self, mut id: ValueId) -> bool {
         for _ in 0..LONGEST_SUM {
             match *self.builder.op(id) {
-                Op::Binary(BinaryFn::Add, a, _) => id = a,
+                Op::Binary(BinaryFn::Add | BinaryFn::Sub, a, _) => id = a,
                 Op::Const(number) => {
                     return number.as_float().is_some_and(|number| number.to_bits() != (-0.0f64).to_bits());
                 }
