@@ -49,7 +49,7 @@ pub use shared::Shared;
 pub use streams::Streamed;
 
 use crate::compile::Program;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::Graph;
 use crate::graph::body::TensorId;
 use crate::run::Choice;
@@ -129,6 +129,11 @@ impl Engine {
     /// What the compiler remarked about the script, without any error.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// Those that matter to who reads slices: that no output needs a tensor is nothing to someone who asks for it.
+    pub fn warnings_for_reads(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.warnings.iter().filter(|warning| warning.code != Code::W0001)
     }
 
     /// The texts that places in diagnostics refer to.
