@@ -81,6 +81,22 @@ fn only_what_is_missing_is_computed() {
     assert_eq!(elements(&third, "c"), 204 * 14);
 }
 
+/// What is missing may be divided otherwise than the whole: here it has tiles of its own, and the whole has none.
+#[test]
+fn what_is_missing_takes_no_more_than_the_whole() {
+    let script = "
+        tensor a: i32[x: inf, y: 5, z: inf] = 1
+        view b = a.expand([3, _, _, _])
+        tensor c: u64[x: 9, y: -11..-7] window [3, 2] stride [5, 5] offset [0, -4] as [i, j] = bits(f64(b[j, x, 1, 1]))";
+    for (start, end) in (0..9).flat_map(|start| (start + 1..=9).map(move |end| (start, end))) {
+        for column in -11..-7 {
+            let engine = compiled(Engine::builder().tile([2, 1]).threads(2), script);
+            read(&engine, &format!("c[{start}:{end}, {column}]"));
+            read(&engine, "c[:, :]");
+        }
+    }
+}
+
 #[test]
 fn windows_are_counted_as_computed_or_reused() {
     let engine = compiled(Engine::builder().kind(Kind::Jit), CHAIN);

@@ -473,14 +473,18 @@ impl KeptRead {
         // Elements between gaps are computed with them, unless another read computes or has computed them meanwhile.
         let alone = busy.is_empty() && filling.computed == 0;
         let gaps = if alone { few(gaps) } else { gaps };
-        match &gaps[..] {
-            [all] if all == region => {
-                filling.stats = self.whole.run(&mut Memory::new(filling.memory), filling.control)?;
+        match self.planned(&gaps)? {
+            Some(planned) => {
+                gaps.iter().zip(planned).try_for_each(|(gap, planned)| self.gap(gap, &*planned, filling))?;
+                filling.computed += gaps.iter().map(|gap| volume(gap)).fold(0, u128::saturating_add);
+                filling.done.extend(gaps);
             }
-            gaps => gaps.iter().try_for_each(|gap| self.gap(gap, filling))?,
+            None => {
+                filling.stats.add(&self.whole.run(&mut Memory::new(filling.memory), filling.control)?);
+                filling.computed = volume(region);
+                filling.done = vec![region.clone()];
+            }
         }
-        filling.computed += gaps.iter().map(|gap| volume(gap)).fold(0, u128::saturating_add);
-        filling.done.extend(gaps);
         if self.is_current() {
             claims.land(&*self.shared.store, |part, tile| self.tile(part, tile, filling.memory));
         }
@@ -495,12 +499,29 @@ impl KeptRead {
         !on_demand || self.wanted.series.starts_with(&definition())
     }
 
+    /// How boxes that are missing are computed; none if that is the whole read, or takes more than that does: a small box
+    /// may be divided otherwise.
+    fn planned(&self, gaps: &[Region]) -> Result<Option<Vec<Box<dyn Planned>>>> {
+        if gaps == std::slice::from_ref(&self.wanted.region) {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        for gap in gaps {
+            let view = Arc::new(narrow(&self.wanted.template, gap)?);
+            let planned = self.shared.inner.plan(Job { view, ..self.job.clone() })?;
+            let (own, whole) = (planned.plan(), self.whole.plan());
+            if own.bytes_peak > whole.bytes_peak || own.live_peak > whole.live_peak {
+                return Ok(None);
+            }
+            all.push(planned);
+        }
+        Ok(Some(all))
+    }
+
     /// Computes a box, and brings it to where it belongs.
-    fn gap(&self, gap: &Region, filling: &mut Filling<'_>) -> Result<()> {
+    fn gap(&self, gap: &Region, planned: &dyn Planned, filling: &mut Filling<'_>) -> Result<()> {
         let Filling { memory, control, done, stats, .. } = filling;
         let element = self.job.view.element.bytes() as usize;
-        let view = Arc::new(narrow(&self.wanted.template, gap)?);
-        let planned = self.shared.inner.plan(Job { view, ..self.job.clone() })?;
         let mut data = room(volume(gap) as u64 * element as u64)?;
         let total = volume(&self.wanted.region) as u64;
         let before = done.iter().map(|done| volume(done) as u64).sum::<u64>();
