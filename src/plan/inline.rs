@@ -33,9 +33,18 @@ pub(super) fn weight(stages: &Stages, id: TensorId) -> u128 {
 
 /// How often an element reads every source, reductions counted in full.
 pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
-    let body = &resolved.body;
-    let mut times: BTreeMap<NodeId, u128> = BTreeMap::from([(resolved.root, 1)]);
     let mut reads = BTreeMap::new();
+    for (id, times) in times(&resolved.body, resolved.root) {
+        if let Op::Read { tensor, .. } = &resolved.body.node(id).op {
+            *reads.entry(*tensor).or_insert(0) += times;
+        }
+    }
+    reads
+}
+
+/// How often every node is computed for one value of a root, steps of reductions counted in full.
+pub(super) fn times(body: &Body, root: NodeId) -> BTreeMap<NodeId, u128> {
+    let mut times: BTreeMap<NodeId, u128> = BTreeMap::from([(root, 1)]);
     for (id, node) in body.nodes().rev() {
         let Some(own) = times.get(&id).copied() else { continue };
         let inner = match &node.op {
@@ -45,15 +54,12 @@ pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128>
             }
             _ => own,
         };
-        if let Op::Read { tensor, .. } = &node.op {
-            *reads.entry(*tensor).or_insert(0) += own;
-        }
         for arg in node.op.args() {
             let known = times.entry(arg).or_insert(0);
             *known = (*known).max(inner);
         }
     }
-    reads
+    times
 }
 
 /// The body of a reader with every read of `source` replaced by the body of `source`.
