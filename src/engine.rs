@@ -30,6 +30,7 @@ pub(crate) mod files;
 mod growing;
 mod host;
 mod inputs;
+mod known_files;
 mod limit;
 mod output;
 mod prepared;
@@ -57,6 +58,7 @@ use crate::run::inputs::InputData;
 use crate::run::job::{Backend, Limits, Trace, World};
 use crate::run::kept::Kept;
 use crate::source::Sources;
+use known_files::KnownFiles;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -86,6 +88,8 @@ pub struct Engine {
     /// Files that take the place of what the script names.
     files: BTreeMap<TensorId, PathBuf>,
     loaded: Mutex<BTreeMap<TensorId, InputData>>,
+    /// What earlier engines of a session read.
+    known_files: Option<KnownFiles>,
     /// Inputs that arrive while outputs are written.
     streams: BTreeMap<TensorId, Arc<StreamInput>>,
     cancel: Cancel,

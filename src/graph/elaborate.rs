@@ -434,6 +434,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 "add `as {}` after the `window` clause to name the coordinates in it, or declare it",
                 unnamed(self.owner.labels.len())
             )),
+            None if what == "function" => unknown.help(format!(
+                "declare it with `fn {name}(…) = …`, or look for it in docs/std.md: `use` brings in a library"
+            )),
             None => match self.labels() {
                 Some(labels) => unknown.help(format!("declare it, or use {labels}")),
                 None => unknown.help("declare it, or check its spelling"),

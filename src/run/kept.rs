@@ -9,6 +9,7 @@
 //! the others wait for it. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
+mod heirs;
 mod slabs;
 
 use super::inputs::InputData;
@@ -145,7 +146,8 @@ impl Kept {
         let span = self.shared.program.graph.tensor(target.base).span;
         let Some(written) = view_footprint(target, &target.intervals(), span) else { return };
         for (view, tiles) in self.shared.by_series() {
-            self.shared.forget_touched(&view, &tiles, target.base, &written);
+            let touched = self.shared.touched(&view, &tiles, target.base, &written);
+            touched.into_iter().for_each(|(key, _)| self.shared.store.remove(key));
         }
     }
 
@@ -172,19 +174,26 @@ impl Shared {
         sorted.into_iter().filter_map(|(name, tiles)| Some((known.get(&name)?.clone(), tiles))).collect()
     }
 
-    /// Forgets those of some tiles that need a box of a variable: all together first, then halves of them.
-    fn forget_touched(&self, view: &View, tiles: &[Stored], var: TensorId, written: &[Interval]) {
-        let mut queue = vec![tiles];
+    /// Those of some tiles that need a box of a variable: all together are looked at first, then halves of them.
+    fn touched<'t>(
+        &self,
+        view: &View,
+        tiles: &'t [Stored],
+        var: TensorId,
+        written: &[Interval],
+    ) -> Vec<&'t Stored> {
+        let (mut queue, mut found) = (vec![tiles], Vec::new());
         while let Some(tiles) = queue.pop() {
             let Some(region) = hull(tiles.iter().map(|(_, tile)| tile.region())) else { continue };
             if !self.touches(view, &region, var, written) {
                 continue;
             }
             match tiles {
-                [(key, _)] => self.store.remove(key),
+                [tile] => found.push(tile),
                 _ => queue.extend([&tiles[..tiles.len() / 2], &tiles[tiles.len() / 2..]]),
             }
         }
+        found
     }
 
     /// Whether a box of a view needs any of a box of a variable; when nobody can tell, it does.
