@@ -1184,6 +1184,23 @@ fn windows_between_takes_that_move_far_are_not_computed() {
     }
 }
 
+/// Tiles that nobody reads are neither made nor planned; `read` compares the two.
+#[test]
+fn tiles_that_nobody_reads_are_not_planned() {
+    // Of every 32 rows four are read, which lie in one of four tiles.
+    let script = "
+        tensor s: u8[y: inf, x: 0..64] format dense(run_list(element(u8(0)))) = u8(y + 1)
+        tensor gaps: u8[y: inf, x: 0..64] window [4, 64] stride [32, 64] as [i, j]
+            take b = s window [4, 64] stride [32, 64] = b[i, j]";
+    for (rows, of_s) in [(64, 2), (256, 8), (512, 16)] {
+        let slice = format!("gaps[0:{rows}, :]");
+        let (data, stats) = read(&compiled(jit(2, &[8, 64]).store(0), script), &slice);
+        assert_eq!(stats.tiles.computed, of_s + rows / 8, "{slice}");
+        assert_eq!((data[32 * 64], data[36 * 64]), (33, 0));
+        accounts(&slice, &stats);
+    }
+}
+
 /// What resamples by a fraction moves on like anything else, near the origin; far from it, it is held longer.
 #[test]
 fn tiles_that_are_resampled_are_freed_when_they_are_passed() {
