@@ -363,6 +363,11 @@ fn shared_reductions_agree() {
             take t = a window [22, 24] stride [10, 16] offset [2, -5] map [y, x]
             blend sum
         = if k == 0 then t[i + 1, j] / (sum(p in 0..22, q in 0..24) abs(t[p, q])) else mean(q in 0..24) t[i, q]
+        fn total(s) = sum(k in 0..6) s * (k + 1)
+        tensor nested: f32[y: 0..40, x: -8..56] = {
+            let own = total(a[y, 3]);
+            (sum(k in 0..6) (sum(j in 0..4, i in -8..56) a[y, i + j + k] * own) * a[y, x]) + total(a[y, x])
+        }
         tensor edge: f32[y: inf, x: 0..30] = if y >= 0 and y < 40 then (sum(i in -8..56) f32(b[y, i])) else a[y, x]
     ";
     agree(
@@ -377,6 +382,7 @@ fn shared_reductions_agree() {
             "alone[...]",
             "even[:, -20:41, -30:30]",
             "even[0, 5, 6:7]",
+            "nested[...]",
             "edge[-3:50, :]",
         ],
     );

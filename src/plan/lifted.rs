@@ -26,7 +26,7 @@ use crate::source::Span;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Operations per element that have to be saved.
-const WORTH: u128 = 64;
+const WORTH: u128 = 256;
 /// Reductions of a body that are looked at, at the most.
 const MOST: usize = 64;
 /// How many elements of a dimension without end share what does not depend on it.
@@ -45,13 +45,17 @@ pub(super) fn lift(stages: &mut Stages, id: TensorId) {
         },
         TensorKind::Pointwise(_) | TensorKind::Input(_) | TensorKind::Var(_) => return,
     };
+    let used = times(&body.body, body.root);
+    let is_reduction = |node: &NodeId| matches!(body.body.node(*node).op, Op::Reduce { .. });
+    let reductions: Vec<NodeId> = used.into_keys().filter(is_reduction).take(MOST).collect();
+    if reductions.is_empty() {
+        return;
+    }
     let forms = &stages.accesses[id.index()].forms.clone();
-    let shared = Shared { owner: &owner, body: &body.body, windows, forms };
+    let shared = Shared { owner: &owner, body: &body.body, windows, forms, free: free(&body.body) };
     let mut lifted = BTreeMap::new();
-    let times = times(&body.body, body.root);
-    let reductions = times.into_iter().filter(|(node, _)| shared.is_reduction(*node));
-    for (node, evaluations) in reductions.take(MOST) {
-        if let Some(axes) = shared.axes(node).filter(|axes| shared.pays(node, axes, evaluations))
+    for node in reductions {
+        if let Some(axes) = shared.axes(node).filter(|axes| shared.pays(node, axes))
             && let Some(tensor) = add(stages, &shared, node, &axes, &lifted)
         {
             lifted.insert(node, Lifted { tensor, axes });
@@ -104,13 +108,28 @@ struct Shared<'b> {
     windows: &'b [Window],
     /// The linear form of every integer node.
     forms: &'b BTreeMap<NodeId, Linear>,
+    /// Variables of reductions around a node that it depends on.
+    free: Vec<BTreeSet<u32>>,
+}
+
+/// What is free in every node of the variables of reductions: inside of one, its own are bound.
+fn free(body: &Body) -> Vec<BTreeSet<u32>> {
+    let mut free: Vec<BTreeSet<u32>> = Vec::with_capacity(body.len());
+    for (_, node) in body.nodes() {
+        let mut own: BTreeSet<u32> = match node.op {
+            Op::Coord(Coord::Bound(var)) => BTreeSet::from([var]),
+            _ => BTreeSet::new(),
+        };
+        node.op.args().into_iter().for_each(|arg| own.extend(&free[arg.index()]));
+        if let Op::Reduce { vars, .. } = &node.op {
+            vars.iter().for_each(|var| _ = own.remove(var));
+        }
+        free.push(own);
+    }
+    free
 }
 
 impl Shared<'_> {
-    fn is_reduction(&self, id: NodeId) -> bool {
-        matches!(self.body.node(id).op, Op::Reduce { .. })
-    }
-
     /// The quotient of a coordinate by a constant, which is the same for as many elements.
     fn quotient(&self, id: NodeId) -> Option<Axis> {
         let Op::Binary(BinaryFn::FloorDiv, a, b) = self.body.node(id).op else { return None };
@@ -125,9 +144,11 @@ impl Shared<'_> {
     }
 
     /// What a reduction depends on; none if several numbers say something about one dimension and not all of their
-    /// combinations are there.
+    /// combinations are there, or if one variable is that of a reduction around it and of one inside.
     fn axes(&self, reduction: NodeId) -> Option<Vec<Axis>> {
-        let (mut found, mut own, mut seen) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+        let free = &self.free[reduction.index()];
+        let mut found: Vec<Axis> = free.iter().map(|var| Axis::Coord(Coord::Bound(*var))).collect();
+        let mut seen = BTreeSet::new();
         let mut stack = vec![reduction];
         while let Some(id) = stack.pop() {
             if !seen.insert(id) {
@@ -136,19 +157,15 @@ impl Shared<'_> {
             let node = self.body.node(id);
             match &node.op {
                 Op::Arg(_) => return None,
+                Op::Reduce { vars, .. } if vars.iter().any(|var| free.contains(var)) => return None,
+                Op::Coord(Coord::Bound(_)) => {}
                 Op::Coord(coord) => found.push(Axis::Coord(*coord)),
                 op => match self.quotient(id) {
                     Some(quotient) => found.push(quotient),
-                    None => {
-                        if let Op::Reduce { vars, .. } = op {
-                            own.extend(vars.iter().map(|var| Coord::Bound(*var)));
-                        }
-                        stack.extend(op.args());
-                    }
+                    None => stack.extend(op.args()),
                 },
             }
         }
-        found.retain(|axis| !matches!(axis, Axis::Coord(coord) if own.contains(coord)));
         // Constants are computed once per kernel as they are.
         let is_read = |id: &NodeId| matches!(self.body.node(*id).op, Op::Read { .. });
         if found.is_empty() && !seen.iter().any(is_read) {
@@ -180,9 +197,10 @@ impl Shared<'_> {
         Some(found)
     }
 
-    /// Whether lifting leaves far less to compute.
-    fn pays(&self, reduction: NodeId, axes: &[Axis], evaluations: u128) -> bool {
-        let mut sharing = evaluations;
+    /// Whether lifting leaves far less to compute. What is the same for all steps of a reduction around it is computed once
+    /// per element as it is.
+    fn pays(&self, reduction: NodeId, axes: &[Axis]) -> bool {
+        let mut sharing: u128 = 1;
         for dim in 0..self.owner.domain.rank() as u32 {
             let places = self.places(dim);
             let told = axes.iter().filter(|axis| axis.dim() == Some(dim)).map(|axis| match axis {
@@ -191,9 +209,6 @@ impl Shared<'_> {
                 Axis::Coord(_) => self.values(axis).map_or(1, count),
             });
             sharing = sharing.saturating_mul((places / told.fold(1, u128::saturating_mul).max(1)).max(1));
-        }
-        for axis in axes.iter().filter(|axis| axis.dim().is_none()) {
-            sharing /= self.values(axis).map_or(1, count).max(1);
         }
         let work = times(self.body, reduction).into_values().fold(0, u128::saturating_add);
         work.saturating_mul(sharing.saturating_sub(1)) >= WORTH.saturating_mul(sharing)
