@@ -34,10 +34,11 @@ pub(super) fn weight(stages: &Stages, id: TensorId) -> u128 {
 /// How often an element reads every source, reductions counted in full.
 pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
     let body = &resolved.body;
-    let mut times: BTreeMap<NodeId, u128> = BTreeMap::from([(resolved.root, 1)]);
+    let mut times: Vec<Option<u128>> = vec![None; body.len()];
+    times[resolved.root.index()] = Some(1);
     let mut reads = BTreeMap::new();
     for (id, node) in body.nodes().rev() {
-        let Some(own) = times.get(&id).copied() else { continue };
+        let Some(own) = times[id.index()] else { continue };
         let inner = match &node.op {
             Op::Reduce { vars, .. } => {
                 let steps = vars.iter().map(|var| &body.binders[*var as usize]);
@@ -49,8 +50,8 @@ pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128>
             *reads.entry(*tensor).or_insert(0) += own;
         }
         for arg in node.op.args() {
-            let known = times.entry(arg).or_insert(0);
-            *known = (*known).max(inner);
+            let known = &mut times[arg.index()];
+            *known = Some(known.map_or(inner, |known| known.max(inner)));
         }
     }
     reads
