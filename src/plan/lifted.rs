@@ -45,9 +45,9 @@ pub(super) fn lift(stages: &mut Stages, id: TensorId) {
         },
         TensorKind::Pointwise(_) | TensorKind::Input(_) | TensorKind::Var(_) => return,
     };
-    let used = times(&body.body, body.root);
-    let is_reduction = |node: &NodeId| matches!(body.body.node(*node).op, Op::Reduce { .. });
-    let reductions: Vec<NodeId> = used.into_keys().filter(is_reduction).take(MOST).collect();
+    let used = body.body.nodes().zip(times(&body.body, body.root)).filter(|(_, times)| times.is_some());
+    let reductions = used.filter(|((_, node), _)| matches!(node.op, Op::Reduce { .. }));
+    let reductions: Vec<NodeId> = reductions.map(|((id, _), _)| id).take(MOST).collect();
     if reductions.is_empty() {
         return;
     }
@@ -210,7 +210,7 @@ impl Shared<'_> {
             });
             sharing = sharing.saturating_mul((places / told.fold(1, u128::saturating_mul).max(1)).max(1));
         }
-        let work = times(self.body, reduction).into_values().fold(0, u128::saturating_add);
+        let work = times(self.body, reduction).into_iter().flatten().fold(0, u128::saturating_add);
         work.saturating_mul(sharing.saturating_sub(1)) >= WORTH.saturating_mul(sharing)
     }
 
