@@ -55,11 +55,12 @@ fn ask_for_math(checker: &mut Checker<'_>, tensors: &[Tensor], parts: &Parts) {
     let calls: BTreeSet<_> = nodes.filter_map(|(_, node)| called(node)).collect();
     let sizes: BTreeMap<_, _> = calls
         .into_iter()
-        .map(|call| (call, checker.function(call.0, call.1).map_or(1, |made| made.0.len())))
+        .map(|call| (call, checker.function(call.0, call.1).map_or(1, |made| made.0.len().max(1))))
         .collect();
     for resolved in bodies {
-        let nodes = resolved.body.nodes();
-        if nodes.map(|(_, node)| weight(node, &sizes)).sum::<usize>() > MAX_NODES {
+        // Nodes alone were counted when they were made.
+        let beside: usize = resolved.body.nodes().map(|(_, node)| weight(node, &sizes) - 1).sum();
+        if beside > 0 && resolved.body.len() + beside > MAX_NODES {
             let span = resolved.body.node(resolved.root).span;
             checker.diagnostics.push(too_many_operations(span));
         }
