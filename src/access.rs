@@ -363,10 +363,9 @@ fn limited(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Option<(Line
 }
 
 fn driven(ranges: &mut Ranges<'_>, path: PathId, form: &Linear) -> Option<Reach> {
-    let floors = ranges.forms.floors.clone();
     let whole = vec![Case { places: Vec::new(), form: form.clone() }];
     let has_floor = form.terms.iter().any(|(atom, _)| matches!(atom, Atom::Floor(_)));
-    let cases = if has_floor { residues(form, &floors) } else { Some(whole) };
+    let cases = if has_floor { residues(form, &ranges.forms.floors) } else { Some(whole) };
     let moved = cases.and_then(|cases| moved(ranges, path, &cases));
     moved.or_else(|| ranges.moved_by_block(path, form))
 }

@@ -72,6 +72,7 @@ pub fn main() -> ExitCode {
     let cli = args::parse(std::env::args_os().collect()).unwrap_or_else(|error| error.exit());
     worker::tell_panics_in_one_line();
     worker::end_without_memory();
+    worker::fail_on_large_files();
     #[cfg(debug_assertions)]
     if let Err(message) = worker::fail_on_demand() {
         return worker::refuse(&message);

@@ -30,6 +30,7 @@ pub(crate) mod files;
 mod growing;
 mod host;
 mod inputs;
+mod known_files;
 mod limit;
 mod output;
 mod prepared;
@@ -49,7 +50,7 @@ pub use shared::Shared;
 pub use streams::Streamed;
 
 use crate::compile::Program;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Code, Diagnostic};
 use crate::graph::Graph;
 use crate::graph::body::TensorId;
 use crate::run::Choice;
@@ -57,6 +58,7 @@ use crate::run::inputs::InputData;
 use crate::run::job::{Backend, Limits, Trace, World};
 use crate::run::kept::Kept;
 use crate::source::Sources;
+use known_files::KnownFiles;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -86,6 +88,8 @@ pub struct Engine {
     /// Files that take the place of what the script names.
     files: BTreeMap<TensorId, PathBuf>,
     loaded: Mutex<BTreeMap<TensorId, InputData>>,
+    /// What earlier engines of a session read.
+    known_files: Option<KnownFiles>,
     /// Inputs that arrive while outputs are written.
     streams: BTreeMap<TensorId, Arc<StreamInput>>,
     cancel: Cancel,
@@ -129,6 +133,11 @@ impl Engine {
     /// What the compiler remarked about the script, without any error.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
+    }
+
+    /// Those that matter to who reads slices: that no output needs a tensor is nothing to someone who asks for it.
+    pub fn warnings_for_reads(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.warnings.iter().filter(|warning| warning.code != Code::W0001)
     }
 
     /// The texts that places in diagnostics refer to.

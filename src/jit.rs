@@ -38,13 +38,14 @@ use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
     AbiParam, ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, UserExternalName, UserFuncName,
 };
-use cranelift_codegen::isa::OwnedTargetIsa;
+use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::{Context, FinalizedRelocTarget};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{DataDescription, DataId, FuncId, Module as _};
+use cranelift_module::{DataDescription, DataId, FuncId, Module as _, ModuleReloc};
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+use target::Effort;
 
 /// What to check while compiling.
 #[derive(Clone, Debug)]
@@ -101,7 +102,7 @@ impl Default for JitOptions {
 /// The machine code of the kernels of one program; dropping it frees the code.
 pub struct Module {
     kernels: Vec<Compiled>,
-    isa: OwnedTargetIsa,
+    targets: Targets,
     vectors: Vectors,
     /// Keeps the code that `kernels` point to.
     _memory: CodeMemory,
@@ -176,21 +177,39 @@ pub fn stores_apart() -> bool {
     target::is_amd()
 }
 
-/// Values of a kernel beyond which it is compiled in a time that grows with them, and no faster.
-const LONG: usize = 10_000;
+/// Instructions of a kernel's CLIF beyond which it is compiled in a time that grows with them, and no faster: 15,000 of them
+/// take 0.1 s otherwise, five times as many 2 s. What rows do in wide vectors is not among them.
+const LONG: usize = 20_000;
+
+/// This machine, for kernels of either length.
+struct Targets {
+    whole: OwnedTargetIsa,
+    linear: OwnedTargetIsa,
+}
+
+impl Targets {
+    fn new(options: &JitOptions) -> Result<Targets, String> {
+        let [whole, linear] = [Effort::Whole, Effort::Linear].map(|effort| target::isa(options, effort));
+        Ok(Targets { whole: whole?, linear: linear? })
+    }
+
+    /// The one that a kernel is compiled for.
+    fn of(&self, function: &Function) -> &dyn TargetIsa {
+        if function.dfg.num_insts() > LONG { &*self.linear } else { &*self.whole }
+    }
+}
 
 /// Compiles the kernels of a program.
 ///
 /// Fails if a kernel breaks a law of the loop IR, or if this processor lacks an instruction that the code needs.
 pub fn compile(kernels: &[Kernel], options: &JitOptions) -> Result<Module, String> {
     kernels.iter().try_for_each(verify)?;
-    let long = kernels.iter().any(|kernel| kernel.values.len() > LONG);
-    let isa = target::isa(options, if long { target::Effort::Linear } else { target::Effort::Whole })?;
-    let builder = JITBuilder::with_isa(isa.clone(), cranelift_module::default_libcall_names());
+    let targets = Targets::new(options)?;
+    let builder = JITBuilder::with_isa(targets.whole.clone(), cranelift_module::default_libcall_names());
     let mut memory = CodeMemory(Some(JITModule::new(builder)));
     let module = memory.0.as_mut().expect("just made");
     let defined: Result<Vec<_>, String> =
-        kernels.iter().map(|kernel| define(module, kernel, options.vectors)).collect();
+        kernels.iter().map(|kernel| define(module, &targets, kernel, options.vectors)).collect();
     let defined = defined?;
     module.finalize_definitions().map_err(|error| error.to_string())?;
     let finish = |(kernel, (id, function, rows)): (&Kernel, (FuncId, Function, Vec<Vec<u8>>))| {
@@ -200,12 +219,13 @@ pub fn compile(kernels: &[Kernel], options: &JitOptions) -> Result<Module, Strin
         Compiled { entry, args, buffers, function, rows, clif: OnceLock::new() }
     };
     let kernels = kernels.iter().zip(defined).map(finish).collect();
-    Ok(Module { kernels, isa, vectors: options.vectors, _memory: memory })
+    Ok(Module { kernels, targets, vectors: options.vectors, _memory: memory })
 }
 
 /// Adds the code of a kernel; gives its CLIF and the code of its wide rows, too.
 fn define(
     module: &mut JITModule,
+    targets: &Targets,
     kernel: &Kernel,
     vectors: Vectors,
 ) -> Result<(FuncId, Function, Vec<Vec<u8>>), String> {
@@ -232,13 +252,26 @@ fn define(
     let builder = FunctionBuilder::new(&mut context.func, &mut scratch);
     emit::emit(builder, kernel, tables, rows, module.target_config());
     let function = context.func.clone();
-    module
-        .define_function_with_control_plane(id, &mut context, &mut ControlPlane::default())
-        .map_err(|error| failed(format!("{error:?}")))?;
+    define_kernel(module, targets.of(&function), id, &mut context).map_err(failed)?;
     match library_call(&context) {
         Some(name) => Err(failed(format!("needs the library function `{name}`"))),
         None => Ok((id, function, codes)),
     }
+}
+
+/// Compiles a kernel for one of the targets, and adds its code.
+fn define_kernel(
+    module: &mut JITModule,
+    isa: &dyn TargetIsa,
+    id: FuncId,
+    context: &mut Context,
+) -> Result<(), String> {
+    context.compile(isa, &mut ControlPlane::default()).map_err(|error| format!("{:?}", error.inner))?;
+    let code = context.compiled_code().expect("just compiled");
+    let relocations = code.buffer.relocs().iter();
+    let relocations: Vec<_> =
+        relocations.map(|relocation| ModuleReloc::from_mach_reloc(relocation, &context.func, id)).collect();
+    module.define_function_bytes(id, 64, code.code_buffer(), &relocations).map_err(|error| error.to_string())
 }
 
 /// Adds the code of a row, which a kernel calls by its address: it may lie further away than 32 bits reach.
@@ -357,16 +390,17 @@ impl Module {
     pub fn machine_code(&self, kernel: usize) -> Vec<Vec<u8>> {
         let compiled = &self.kernels[kernel];
         let mut context = Context::for_function(compiled.function.clone());
-        let own = context.compile(&*self.isa, &mut ControlPlane::default());
+        let own = context.compile(self.targets.of(&compiled.function), &mut ControlPlane::default());
         let own = own.map(|code| code.code_buffer().to_vec()).ok();
         own.into_iter().chain(compiled.rows.iter().cloned()).collect()
     }
 
     /// The machine code of a kernel as text; compiles it once more.
     pub fn asm(&self, kernel: usize) -> String {
-        let mut context = Context::for_function(self.kernels[kernel].function.clone());
+        let function = &self.kernels[kernel].function;
+        let mut context = Context::for_function(function.clone());
         context.set_disasm(true);
-        let mut text = match context.compile(&*self.isa, &mut ControlPlane::default()) {
+        let mut text = match context.compile(self.targets.of(function), &mut ControlPlane::default()) {
             Ok(code) => code.vcode.clone().unwrap_or_default(),
             Err(error) => format!("{:?}", error.inner),
         };

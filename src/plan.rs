@@ -17,6 +17,7 @@ pub mod grid;
 pub mod group;
 mod held;
 pub mod inline;
+mod lifted;
 mod lives;
 pub mod moved;
 pub mod near;

@@ -161,6 +161,55 @@ fn what_takes_many_reads_is_computed_once() {
     assert_eq!(elements(&stats, "rows.turned"), (768 + 64) * 4, "{:?}", stats.computed);
 }
 
+/// What does not differ from element to element is computed once: per column, per block, per window, or for all.
+#[test]
+fn what_many_elements_share_is_computed_once() {
+    let script = "
+        var a: f32[y: 64, x: 96] = 1
+        tensor column: f32[y: 64, x: 96] = a[y, x] / (sum(j in 0..64) abs(a[j, x] + 1))
+        tensor block: f32[y: 64, x: 96] =
+            a[y, x] - (max(j in 0..8, i in 0..16) a[8 * (y // 8) + j, 16 * (x // 16) + i])
+        tensor all: f32[y: 64, x: 96] = a[y, x] / (sum(j in 0..64, i in 0..96) a[j, i])
+        tensor soft: f32[y: 64, x: 96] = {
+            let top = max(i in 0..96) a[y, i];
+            exp(a[y, x] - top) / (sum(k in 0..96) exp(a[y, k] - top))
+        }
+        tensor parts: f32[y: 64, x: 96] window [32, 32] stride [16, 32] as [i, j]
+            take b = a window [32, 32] stride [16, 32]
+            = b[i, j] / (sum(p in 0..32, q in 0..32) b[p, q])
+        tensor bands: f32[c: 4, y: 64, x: 96] = c + (sum(i in 0..96) a[y, i])";
+    let engine = compiled(jit(1, &[]).store(0), script);
+    for (slice, name, expect) in [
+        ("column[:, 10:20]", "column.sum", 10),
+        ("block[0:20, :]", "block.max", 3 * 6),
+        ("all[:, :]", "all.sum", 1),
+        ("soft[3:7, :]", "soft.sum", 4),
+        ("soft[3:7, :]", "soft.max", 4),
+        ("parts[:, :]", "parts.sum", 3 * 3),
+        ("parts[0:16, 0:32]", "parts.sum", 1),
+        ("bands[:, 2:5, :]", "bands.sum", 3),
+    ] {
+        let (_, stats) = read(&engine, slice);
+        assert_eq!(elements(&stats, name), expect, "{slice}: {:?}", stats.computed);
+    }
+}
+
+/// A reduction stays where it is if it is short, if all elements have their own, or if only a condition keeps its reads
+/// inside.
+#[test]
+fn what_few_elements_share_stays_where_it_is() {
+    let script = "
+        var a: f32[y: 64, x: 96] = 1
+        tensor few: f32[c: 2, x: 96] = c + (sum(i in -1..=1) a.clamp()[0, x + i])
+        tensor own: f32[y: 64, x: 96] = sum(i in 0..64) a[i, x] * y
+        tensor guarded: f32[y: inf, x: 96] = if y >= 0 and y < 64 then a[y, x] + (sum(i in 0..96) a[y, i]) else 0";
+    let engine = compiled(jit(1, &[]).store(0), script);
+    for slice in ["few[:, :]", "own[:, :]", "guarded[-3:70, :]"] {
+        let (_, stats) = read(&engine, slice);
+        assert!(stats.computed.iter().all(|(name, _)| !name.contains('.')), "{slice}: {:?}", stats.computed);
+    }
+}
+
 #[test]
 fn windows_that_overlap_are_part_of_their_reader() {
     let script = "tensor a: f32[y: inf, x: inf] = sin(y) + cos(x)
@@ -1132,6 +1181,23 @@ fn windows_between_takes_that_move_far_are_not_computed() {
         assert!((1..=most).contains(&computed), "{slice}: {computed} of {name}");
         assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
         accounts(slice, &stats);
+    }
+}
+
+/// Tiles that nobody reads are neither made nor planned; `read` compares the two.
+#[test]
+fn tiles_that_nobody_reads_are_not_planned() {
+    // Of every 32 rows four are read, which lie in one of four tiles.
+    let script = "
+        tensor s: u8[y: inf, x: 0..64] format dense(run_list(element(u8(0)))) = u8(y + 1)
+        tensor gaps: u8[y: inf, x: 0..64] window [4, 64] stride [32, 64] as [i, j]
+            take b = s window [4, 64] stride [32, 64] = b[i, j]";
+    for (rows, of_s) in [(64, 2), (256, 8), (512, 16)] {
+        let slice = format!("gaps[0:{rows}, :]");
+        let (data, stats) = read(&compiled(jit(2, &[8, 64]).store(0), script), &slice);
+        assert_eq!(stats.tiles.computed, of_s + rows / 8, "{slice}");
+        assert_eq!((data[32 * 64], data[36 * 64]), (33, 0));
+        accounts(&slice, &stats);
     }
 }
 

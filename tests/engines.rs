@@ -345,6 +345,49 @@ fn sums_along_rows_agree() {
     agree(script, &["rows[...]", "gain[...]", "sums[...]", "rows[3:9, 0:2]", "sums[1, 5, 0:1]"]);
 }
 
+/// What many elements share is a stage of its own in the compiled engine.
+#[test]
+fn shared_reductions_agree() {
+    let script = "
+        tensor a: f32[y: inf, x: inf] = rand(y, x) - 0.5
+        tensor b: i16[y: 0..40, x: -8..56] = i16(hash(y, x))
+        tensor columns: f32[y: inf, x: inf] = a[y, x] / (sum(j in 0..50) a[j, x])
+        tensor blocks: f64[y: inf, x: inf] =
+            f64(a[y, x]) * f64(mean(j in 0..8, i in -4..4) a[8 * ((y + 3) // 8) + j, 8 * (x // 8) + i] * y)
+        tensor share: f32[y: 0..40, x: -8..56] =
+            exp(a[y, x] - (max(i in -8..56) a[y, i])) / (sum(k in -8..56) exp(a[y, k] - (max(i in -8..56) a[y, i])))
+        tensor first: i64[y: 0..40, x: -8..56] = i64(b[y, x]) + (argmax(i in -8..56) b[y, i]) + (sum(j in 0..40) i64(b[j, x]))
+        tensor any_of: bool[y: 0..40, x: -8..56] = any(j in 0..40, i in -8..56) b[j, i] == b[y, x] + 1 and i < x
+        tensor alone: bool[x: 9] = x > 3 and (any(j in 0..40, i in -8..56) b[j, i] == 7)
+        tensor even: f32[c: 2, y: inf, x: inf] window [2, 20, 24] stride [2, 10, 16] offset [0, 3, -5] as [k, i, j]
+            take t = a window [22, 24] stride [10, 16] offset [2, -5] map [y, x]
+            blend sum
+        = if k == 0 then t[i + 1, j] / (sum(p in 0..22, q in 0..24) abs(t[p, q])) else mean(q in 0..24) t[i, q]
+        fn total(s) = sum(k in 0..6) s * (k + 1)
+        tensor nested: f32[y: 0..40, x: -8..56] = {
+            let own = total(a[y, 3]);
+            (sum(k in 0..6) (sum(j in 0..4, i in -8..56) a[y, i + j + k] * own) * a[y, x]) + total(a[y, x])
+        }
+        tensor edge: f32[y: inf, x: 0..30] = if y >= 0 and y < 40 then (sum(i in -8..56) f32(b[y, i])) else a[y, x]
+    ";
+    agree(
+        script,
+        &[
+            "columns[-3:20, 7:90]",
+            "blocks[-20:20, -30:41]",
+            "share[...]",
+            "share[7, 3:5]",
+            "first[...]",
+            "any_of[0:20, 0:9]",
+            "alone[...]",
+            "even[:, -20:41, -30:30]",
+            "even[0, 5, 6:7]",
+            "nested[...]",
+            "edge[-3:50, :]",
+        ],
+    );
+}
+
 /// Their loops go along the source, not along the result.
 #[test]
 fn copies_into_tiles_agree() {

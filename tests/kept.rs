@@ -4,7 +4,7 @@
 #![cfg(feature = "jit")]
 
 use itp::Engine;
-use itp::engine::Builder;
+use itp::engine::{Builder, Shared};
 use itp::run::Kind;
 use itp::run::stats::Stats;
 use ndarray::{Array2, array};
@@ -79,6 +79,22 @@ fn only_what_is_missing_is_computed() {
     let (_, third) = read(&engine, "d[0:200, 10:210]");
     assert_eq!(elements(&third, "d"), 200 * 10);
     assert_eq!(elements(&third, "c"), 204 * 14);
+}
+
+/// What is missing may be divided otherwise than the whole: here it has tiles of its own, and the whole has none.
+#[test]
+fn what_is_missing_takes_no_more_than_the_whole() {
+    let script = "
+        tensor a: i32[x: inf, y: 5, z: inf] = 1
+        view b = a.expand([3, _, _, _])
+        tensor c: u64[x: 9, y: -11..-7] window [3, 2] stride [5, 5] offset [0, -4] as [i, j] = bits(f64(b[j, x, 1, 1]))";
+    for (start, end) in (0..9).flat_map(|start| (start + 1..=9).map(move |end| (start, end))) {
+        for column in -11..-7 {
+            let engine = compiled(Engine::builder().tile([2, 1]).threads(2), script);
+            read(&engine, &format!("c[{start}:{end}, {column}]"));
+            read(&engine, "c[:, :]");
+        }
+    }
 }
 
 #[test]
@@ -366,4 +382,37 @@ fn samples_of_a_stepping_view_have_the_right_bits() {
             same(format!("n[1, {}, {}]", range(400 - 6 * step, 6), range(2, 7)));
         }
     }
+}
+
+#[test]
+fn files_are_read_again_when_they_are_others() {
+    let folder = std::env::temp_dir().join(format!("itp-known-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("p.raw");
+    let time = |seconds| std::time::UNIX_EPOCH + Duration::from_secs(seconds);
+    let write = |bytes: [u8; 4], seconds| {
+        std::fs::write(&path, bytes).expect("is written");
+        let file = std::fs::File::options().write(true).open(&path).expect("is there");
+        file.set_modified(time(seconds)).expect("has a time");
+    };
+    let shared = Shared::new(1 << 20);
+    let read = |script: &str| {
+        let builder = Engine::builder().share(&shared).folder(&folder);
+        let engine = builder.compile(script).expect("compiles");
+        engine.read::<u8>("a[0:4]").map(|array| array[[0]]).map_err(|error| error.to_string())
+    };
+    let script = "input p: u8[x: 4] from \"p.raw\" tensor a: u8[x: 4] = p[x]";
+    write([1; 4], 1000);
+    assert_eq!(read(script), Ok(1));
+    write([2; 4], 1000);
+    assert_eq!(read(script), Ok(1), "length and time are the same: it is not read again");
+    assert_eq!(
+        read(&script.replace("u8[x: 4] from", "u8[x: 2, y: 2] from").replace("p[x]", "p[x // 2, x % 2]")),
+        Ok(2)
+    );
+    assert_eq!(read(script), Ok(2), "read as something else meanwhile");
+    write([3; 4], 1001);
+    assert_eq!(read(script), Ok(3));
+    std::fs::remove_dir_all(&folder).expect("is removed");
+    assert!(read(script).is_err());
 }

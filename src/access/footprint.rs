@@ -60,7 +60,8 @@ pub fn windows(tensor: &Tensor, windowed: &Windowed, region: &[Interval]) -> Res
         .collect()
 }
 
-fn body_footprint(
+/// The boxes that a box of what a body computes needs; of windows with these numbers, if it has windows.
+pub fn body_footprint(
     resolved: &Resolved,
     region: &[Interval],
     windows: &[Window],

@@ -11,6 +11,7 @@
 use super::TensorAccess;
 use super::linear::{Atom, Linear};
 use crate::graph::body::Coord;
+use crate::index::Domain;
 
 /// The dimensions of a box in the order of their loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +20,42 @@ pub struct LoopOrder {
     pub dims: Vec<usize>,
     /// Whether rows go across a source, and the loop around them along it.
     pub across: bool,
+}
+
+/// Coordinates of a dimension whose planes are made together.
+const PLANES: std::ops::RangeInclusive<i64> = 2..=4;
+
+/// A dimension of a few coordinates, such as channels, and what it begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planes {
+    /// Which dimension.
+    pub dim: usize,
+    /// Its first coordinate.
+    pub first: i64,
+    /// How many it has.
+    pub count: usize,
+}
+
+impl Planes {
+    /// The same order with this dimension next to the row.
+    pub fn last_in(self, order: &[usize]) -> Vec<usize> {
+        let (row, outer) = order.split_last().map_or((None, &[][..]), |(row, outer)| (Some(*row), outer));
+        let others = outer.iter().copied().filter(|dim| *dim != self.dim);
+        others.chain([self.dim]).chain(row).collect()
+    }
+}
+
+/// A dimension whose planes may have more in common than rows do: of few coordinates, read by all of them alike where
+/// something that is read lacks it (`out[c, y, x] = gain[y, x] * a[c, y, x]`).
+pub fn planes(access: &TensorAccess, domain: &Domain) -> Option<Planes> {
+    let row = domain.rank().checked_sub(1).filter(|_| !loop_order(access, domain.rank()).across)?;
+    (0..row).find_map(|dim| {
+        let interval = domain.dims()[dim].interval;
+        let count = interval.len().filter(|len| PLANES.contains(len))?;
+        let lacks = |map: &[Linear]| !map.iter().any(|form| moves_with(form, dim));
+        let shared = access.reads.iter().any(|read| lacks(&read.map));
+        shared.then_some(Planes { dim, first: interval.first(), count: count as usize })
+    })
 }
 
 /// The order of the loops over a box with so many dimensions, at least one.

@@ -69,7 +69,7 @@ fn draw(program: &Program) -> String {
 fn tell_what_is_wrong(options: &Options, name: &str, report: &mut Report) -> Result<(), Outcome> {
     match check(options) {
         Ok(engine) => {
-            session::tell_warnings(name, &engine, report);
+            session::tell_warnings(name, engine.warnings_for_reads(), &engine, report);
             Ok(())
         }
         Err(error) => {

@@ -59,7 +59,10 @@ pub(super) fn open(
     let Script { name, sources, root, folder } = opened;
     let built = builder(script, options).compile_with(sources, root, &folder, folder.path.clone());
     let mut engine = built.map_err(|error| failed(&name, error, report))?;
-    tell_warnings(&name, &engine, report);
+    match reads {
+        [] => tell_warnings(&name, engine.warnings(), &engine, report),
+        _ => tell_warnings(&name, engine.warnings_for_reads(), &engine, report),
+    }
     refuse_store(&name, options, report)?;
     check_bindings(&name, engine.program(), script, report)?;
     let streams = engine.stream_inputs();
@@ -139,10 +142,15 @@ fn builder(script: &ScriptOptions, options: &RunOptions) -> Builder {
     }
 }
 
-pub(super) fn tell_warnings(name: &str, engine: &Engine, report: &mut Report) {
-    let mut warnings = Diagnostics::default();
-    engine.warnings().iter().for_each(|warning| warnings.push(warning.clone()));
-    report.diagnostics(name, engine.sources(), warnings);
+pub(super) fn tell_warnings<'a>(
+    name: &str,
+    warnings: impl IntoIterator<Item = &'a Diagnostic>,
+    engine: &Engine,
+    report: &mut Report,
+) {
+    let mut diagnostics = Diagnostics::default();
+    warnings.into_iter().for_each(|warning| diagnostics.push(warning.clone()));
+    report.diagnostics(name, engine.sources(), diagnostics);
 }
 
 #[cfg(feature = "zarr")]

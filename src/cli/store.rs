@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! $ itp store ls tiles
-//! smooth  float32  12 tiles  786.5 kB  5c1f09…
+//! smooth  float32  12 tiles  786.5 kB  used today  5c1f09…
 //! ```
 
 use super::Outcome;
@@ -19,6 +19,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Seconds after which nobody is writing a file any more.
 const UNFINISHED: u64 = 3600;
+
+const DAY: u64 = 24 * 3600;
 
 /// `itp store`
 #[derive(Debug, Args)]
@@ -41,13 +43,16 @@ pub enum StoreAction {
         /// The folder that was given to --store
         dir: PathBuf,
     },
-    /// Remove what is damaged, what a process left behind an hour ago or more, and the oldest tiles beyond a size
+    /// Remove what is damaged, what a process left behind an hour ago or more, and tiles that are not needed any more
     Gc {
         /// The folder that was given to --store
         dir: PathBuf,
-        /// Keep this many bytes of tiles at the most; takes K, M and G
+        /// Keep this many bytes of tiles at the most, those of tensors used last; takes K, M and G
         #[arg(long, value_name = "SIZE", value_parser = super::values::size)]
         keep: Option<u64>,
+        /// Remove the tiles of tensors that no run has used for so many days
+        #[arg(long, value_name = "DAYS")]
+        unused: Option<u64>,
     },
 }
 
@@ -62,9 +67,12 @@ pub(super) fn store(args: &StoreArgs, report: &mut Report) -> Outcome {
         }
     };
     match &args.action {
-        StoreAction::Ls { .. } => report.print(&states.iter().map(line).collect::<String>()),
+        StoreAction::Ls { .. } => {
+            let now = now();
+            report.print(&states.iter().map(|state| line(state, now)).collect::<String>())
+        }
         StoreAction::Verify { .. } => verify(dir, &states, report),
-        StoreAction::Gc { keep, .. } => gc(&states, *keep, report),
+        StoreAction::Gc { keep, unused, .. } => gc(&states, *keep, *unused, report),
     }
 }
 
@@ -76,10 +84,19 @@ fn bytes_of(state: &SeriesState) -> u64 {
     state.tiles.iter().map(|(_, bytes, _)| bytes).sum()
 }
 
-fn line(state: &SeriesState) -> String {
+fn line(state: &SeriesState, now: u64) -> String {
     let (tiles, bytes) = (plural(state.tiles.len(), "tile"), numbers::bytes(bytes_of(state)));
+    let used = match now.saturating_sub(state.used) / DAY {
+        0 => "used today".to_owned(),
+        days => format!("unused for {}", plural(days as usize, "day")),
+    };
     let word: String = state.word.chars().take(32).collect();
-    format!("{}  {}  {tiles}  {bytes}  {word}\n", state.name, state.element)
+    format!("{}  {}  {tiles}  {bytes}  {used}  {word}\n", state.name, state.element)
+}
+
+/// The seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn verify(dir: &Path, states: &[SeriesState], report: &mut Report) -> Outcome {
@@ -97,7 +114,7 @@ fn verify(dir: &Path, states: &[SeriesState], report: &mut Report) -> Outcome {
     report.fail(&shown(dir), Diagnostic::new(Code::E0001, message).help(help))
 }
 
-fn gc(states: &[SeriesState], keep: Option<u64>, report: &mut Report) -> Outcome {
+fn gc(states: &[SeriesState], keep: Option<u64>, unused: Option<u64>, report: &mut Report) -> Outcome {
     let (mut files, mut bytes) = (0, 0);
     let mut remove = |path: &Path, size: u64| {
         if fs::remove_file(path).is_ok() {
@@ -105,14 +122,15 @@ fn gc(states: &[SeriesState], keep: Option<u64>, report: &mut Report) -> Outcome
             bytes += size;
         }
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let now = now();
     let mut sound = Vec::new();
     for state in states {
         let old = state.left.iter().filter(|(_, changed)| changed + UNFINISHED < now);
         old.for_each(|(path, _)| remove(path, 0));
+        let is_old = unused.is_some_and(|days| state.used.saturating_add(days.saturating_mul(DAY)) < now);
         for (path, size, changed) in &state.tiles {
-            if is_sound(path) {
-                sound.push((*changed, path, *size));
+            if !is_old && is_sound(path) {
+                sound.push(((state.used, *changed), path, *size));
             } else {
                 remove(path, *size);
             }

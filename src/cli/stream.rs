@@ -246,7 +246,10 @@ fn close(out: Out, args: &StreamArgs, ended: &Ended) -> Result<String, IoError> 
             let closed = ingest.close()?;
             (closed.frames, closed.leftover * args.element.bytes(), closed.partial, torn)
         }
-        Out::Rows(rows, _) => rows.close().map(|(frames, leftover)| (frames, leftover, 0, 0))?,
+        Out::Rows(rows, _) => {
+            let torn = rows.torn();
+            rows.close().map(|(frames, leftover)| (frames, leftover, 0, torn))?
+        }
     };
     let all = frames.saturating_mul(step).saturating_add(leftover);
     let mut text = format!("{}, {}", shape_text(frames, args), numbers::bytes(all));

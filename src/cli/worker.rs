@@ -5,7 +5,7 @@
 //! error: internal error, please report: index out of bounds … (src/graph/order.rs:42:7)
 //! ```
 
-use signal_hook::consts::SIGABRT;
+use signal_hook::consts::{SIGABRT, SIGXFSZ};
 use std::io::Write;
 use std::panic::PanicHookInfo;
 use std::sync::Arc;
@@ -38,6 +38,15 @@ pub(super) fn end_without_memory() {
     let always = Arc::new(AtomicBool::new(true));
     let registered = signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always);
     // Without it, the line is the same and the exit code another.
+    let _ = registered;
+}
+
+/// From here on a write beyond the limit on the size of files is an error like any other, instead of a signal that ends
+/// the process.
+pub(super) fn fail_on_large_files() {
+    // Nobody looks at the flag: that somebody listens is all that it takes.
+    let registered = signal_hook::flag::register(SIGXFSZ, Arc::default());
+    // Without it, such a write ends the process; outputs are whole or old even then.
     let _ = registered;
 }
 

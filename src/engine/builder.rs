@@ -4,6 +4,7 @@
 use super::disk::DiskStore;
 use super::error::{Error, Result};
 use super::files::{Folder, read_script, shown};
+use super::inputs::files_of;
 use super::{Cancel, Engine, Shared};
 use crate::compile::{self, Options, Program};
 use crate::diagnostic::Diagnostics;
@@ -15,7 +16,7 @@ use crate::run::{self, Choice, Kind};
 use crate::source::{SourceId, Sources};
 use crate::tiles::TileStore;
 use crate::tiles::memory::MemoryStore;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -220,6 +221,11 @@ impl Builder {
             kept.map(|(store, owner)| Arc::new(Kept::new(backend.clone(), program.clone(), store, owner)));
         let backend = kept.clone().map_or(backend, |kept| kept as Arc<dyn Backend>);
         let cancel = self.shared.as_ref().map_or_else(Cancel::default, |shared| shared.cancel.clone());
+        let known_files = self.shared.as_ref().map(|shared| shared.known_files.clone());
+        if let Some(known) = &known_files {
+            let named: BTreeSet<PathBuf> = files_of(&program.graph, &folder).map(|(_, path)| path).collect();
+            known.retain(|path| named.contains(path));
+        }
         Ok(Engine {
             program,
             sources,
@@ -233,6 +239,7 @@ impl Builder {
             world: World::default(),
             files: BTreeMap::new(),
             loaded: Mutex::default(),
+            known_files,
             streams: BTreeMap::new(),
             #[cfg(feature = "zarr")]
             disk,

@@ -103,6 +103,7 @@ impl Engine {
             world: self.world.clone(),
             files: self.files.clone(),
             loaded: Mutex::default(),
+            known_files: self.known_files.clone(),
             streams: self.streams.clone(),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),

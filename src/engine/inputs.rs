@@ -4,11 +4,12 @@ use super::Engine;
 use super::data::{extern_of, fits, load, streamed, unbound, unregistered};
 use super::element::{Elem, to_array};
 use super::error::Result;
+use super::known_files::Version;
 use super::limit::has_room;
 use crate::diagnostic::{Code, Diagnostic, any_of, closest, quoted};
 use crate::graph::body::TensorId;
 use crate::graph::uses::uses;
-use crate::graph::{InputSource, Tensor, TensorKind};
+use crate::graph::{Graph, InputSource, Tensor, TensorKind};
 use crate::io::Array;
 use crate::run::data;
 use crate::run::inputs::InputData;
@@ -103,11 +104,35 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        let data = has_room(tensor, &self.limits).and_then(|()| load(tensor, &path));
-        let data = data.map_err(|diagnostic| self.error(diagnostic))?;
+        has_room(tensor, &self.limits).map_err(|diagnostic| self.error(diagnostic))?;
+        let known = self.known_files.as_ref().and_then(|known| known.get(tensor, &path));
+        let data = known.map_or_else(|| self.read_file(tensor, &path), Ok)?;
         loaded.insert(id, data.clone());
         Ok(data)
     }
+
+    fn read_file(&self, tensor: &Tensor, path: &Path) -> Result<InputData> {
+        let known = self.known_files.as_ref().and_then(|known| Some((known, Version::of(path)?)));
+        let data = load(tensor, path).map_err(|diagnostic| self.error(diagnostic))?;
+        if let Some((known, version)) = known {
+            known.keep(tensor, path, version, &data);
+        }
+        Ok(data)
+    }
+}
+
+/// The inputs that the script itself takes from files.
+pub(super) fn files_of<'a>(
+    graph: &'a Graph,
+    folder: &'a Path,
+) -> impl Iterator<Item = (TensorId, PathBuf)> + 'a {
+    graph.iter().filter_map(|(id, tensor)| match &tensor.kind {
+        TensorKind::Input(InputSource::File(path)) => Some((id, beside(folder, path))),
+        TensorKind::Input(InputSource::Host | InputSource::Stream)
+        | TensorKind::Var(_)
+        | TensorKind::Pointwise(_)
+        | TensorKind::Windowed(_) => None,
+    })
 }
 
 /// A path as the script writes it, from the script's folder; `./` is not shown.

@@ -7,6 +7,8 @@
 //! Results are known by the whole definition of their tensor ([`crate::graph::definition`]), code by the text of its
 //! kernel, so neither is ever taken for something else.
 
+use super::inputs::files_of;
+use super::known_files::KnownFiles;
 use super::{Cancel, Engine};
 use crate::graph::body::TensorId;
 use crate::run::Codes;
@@ -24,6 +26,7 @@ pub struct Shared {
     pub(super) store: Arc<dyn TileStore>,
     pub(super) codes: Arc<Codes>,
     pub(super) cancel: Cancel,
+    pub(super) known_files: KnownFiles,
     /// Engines so far.
     engines: Arc<AtomicU64>,
 }
@@ -35,6 +38,7 @@ impl Shared {
             store: Arc::new(MemoryStore::new(bytes)),
             codes: Arc::default(),
             cancel: Cancel::default(),
+            known_files: KnownFiles::default(),
             engines: Arc::default(),
         }
     }
@@ -78,6 +82,32 @@ impl Engine {
         self.kept.as_ref().map(|kept| kept.series(&self.world_so_far())).unwrap_or_default()
     }
 
+    /// Takes over the results that an engine with the same `share` kept, if its script is this one but for `set` items
+    /// that this one has more, the last of all; those that such an item reaches stay behind.
+    ///
+    /// ```
+    /// use itp::Engine;
+    /// use itp::engine::Shared;
+    ///
+    /// let shared = Shared::new(1 << 20);
+    /// let script = "var v: u8[x: inf] = 0  tensor a: u8[x: inf] = v[x]";
+    /// let mut buffer = [0; 2];
+    /// let before = Engine::builder().share(&shared).compile(script)?;
+    /// before.read_into::<u8>("a[-2:0]", &mut buffer)?;
+    /// let engine = Engine::builder().share(&shared).compile(&format!("{script}  set v[5:7] = 1"))?;
+    /// engine.inherit(&before);
+    /// assert_eq!(engine.read_into::<u8>("a[-2:0]", &mut buffer)?.store.reused, 2);
+    /// # Ok::<(), itp::engine::Error>(())
+    /// ```
+    pub fn inherit(&self, before: &Engine) {
+        let (graph, old) = (&self.program.graph, &before.program.graph);
+        let same = graph.tensors.len() == old.tensors.len()
+            && graph.tensors.iter().zip(&old.tensors).all(|(new, old)| new.name == old.name);
+        if let (true, Some(kept), Some(kept_before)) = (same, &self.kept, &before.kept) {
+            kept.inherit(&self.world_so_far(), (kept_before, &before.world_so_far()));
+        }
+    }
+
     /// Forgets the results that are kept of a tensor and of views of it.
     pub fn free(&self, tensor: TensorId) {
         if let Some(kept) = &self.kept {
@@ -85,11 +115,18 @@ impl Engine {
         }
     }
 
-    /// The world with the files that were read by now.
+    /// The world with the files that were read by now, be it by an earlier engine.
     fn world_so_far(&self) -> World {
         let mut world = self.world.clone();
         let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.iter().for_each(|(id, data)| _ = world.inputs.entry(*id).or_insert_with(|| data.clone()));
+        let graph = &self.program.graph;
+        for (id, path) in files_of(graph, &self.folder).filter(|(id, _)| !self.files.contains_key(id)) {
+            let known = self.known_files.as_ref().filter(|_| !world.inputs.contains_key(&id));
+            if let Some(data) = known.and_then(|known| known.get(graph.tensor(id), &path)) {
+                world.inputs.insert(id, data);
+            }
+        }
         world
     }
 }
@@ -134,6 +171,35 @@ mod tests {
         assert_eq!(bound([1.0; 8]), (2.0, 0));
         assert_eq!(bound([3.0; 8]), (6.0, 0));
         assert_eq!(bound([1.0; 8]), (2.0, 8));
+    }
+
+    #[test]
+    fn a_set_at_the_end_leaves_what_it_does_not_reach() {
+        let script = |sets: &str| {
+            format!(
+                "var v: f32[x: inf] = 1 tensor a: f32[x: inf] = v[x - 1] tensor b: f32[x: inf] = a[x] {sets}"
+            )
+        };
+        let shared = Shared::new(1 << 24);
+        let mut found = vec![0.0f32; 4 * 16384];
+        let mut read = |engine: &Engine, slice: &str| {
+            let stats = engine.read_into::<f32>(slice, &mut found).expect("is read");
+            (stats.store.reused, found.iter().position(|element| *element != 1.0))
+        };
+        let compiled =
+            |sets: &str| Engine::builder().share(&shared).compile(&script(sets)).expect("compiles");
+        let one = compiled("");
+        assert_eq!([read(&one, "a[0:65536]"), read(&one, "b.stride([2])[0:65536]")], [(0, None), (0, None)]);
+        // The last element of the second tile, and the first of the third.
+        let two = compiled("set v[32766:32768] = 5");
+        two.inherit(&one);
+        assert_eq!(read(&two, "a[0:65536]"), (32768, Some(32767)));
+        assert_eq!(read(&two, "b.stride([2])[0:65536]"), (3 * 16384, Some(16384)));
+        let three = compiled("set v[32766:32768] = 5 set v[0:1] = 7");
+        three.inherit(&two);
+        assert_eq!(read(&three, "a[0:65536]"), (3 * 16384, Some(1)));
+        // The other definition is still there, where it differs.
+        assert_eq!(read(&one, "a[0:65536]"), (32768, None));
     }
 
     #[test]

@@ -246,7 +246,7 @@ fn hash_of(op: &Op, ty: Ty) -> u64 {
     hasher.finish()
 }
 
-/// The most nodes a body may have.
+/// The most operations a body may have: its nodes, and what calls of math functions and integer divisions become.
 pub const MAX_NODES: usize = 100_000;
 
 impl Body {

@@ -327,15 +327,14 @@ impl<'c, 'a> Elaborator<'c, 'a> {
     }
 
     fn checked_depth(&self, id: ExprId) -> Result<()> {
-        let (code, what) = if self.depth > MAX_DEPTH {
-            (Code::E0901, format!("this expression is nested more than {MAX_DEPTH} deep, functions included"))
-        } else if self.body.len() > MAX_NODES || self.work > MAX_WORK {
-            (Code::E0902, format!("this body needs more than {MAX_NODES} operations, functions included"))
-        } else {
-            return Ok(());
-        };
-        let help = "split it: give a part a tensor of its own";
-        Diagnostic::new(code, what).at(self.span(id), "too much here").help(help).err()
+        if self.depth > MAX_DEPTH {
+            let what = format!("this expression is nested more than {MAX_DEPTH} deep, functions included");
+            return too_much(Code::E0901, what, self.span(id)).err();
+        }
+        if self.body.len() > MAX_NODES || self.work > MAX_WORK {
+            return too_many_operations(self.span(id)).err();
+        }
+        Ok(())
     }
 
     fn dispatch(&mut self, id: ExprId) -> Result<Value> {
@@ -434,6 +433,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 "add `as {}` after the `window` clause to name the coordinates in it, or declare it",
                 unnamed(self.owner.labels.len())
             )),
+            None if what == "function" => unknown.help(format!(
+                "declare it with `fn {name}(…) = …`, or look for it in docs/std.md: `use` brings in a library"
+            )),
             None => match self.labels() {
                 Some(labels) => unknown.help(format!("declare it, or use {labels}")),
                 None => unknown.help("declare it, or check its spelling"),
@@ -527,6 +529,16 @@ fn too_much_work(span: Span, what: &str) -> Diagnostic {
     Diagnostic::new(Code::E0204, format!("{what} is too much work for a constant"))
         .at(span, "worked out before the program runs")
         .help("write it in closed form, or as a tensor: `tensor n: f64[_: 1] = …`")
+}
+
+fn too_much(code: Code, what: String, span: Span) -> Diagnostic {
+    Diagnostic::new(code, what).at(span, "too much here").help("split it: give a part a tensor of its own")
+}
+
+/// A body with more than [`MAX_NODES`].
+pub(super) fn too_many_operations(span: Span) -> Diagnostic {
+    let what = format!("this body needs more than {MAX_NODES} operations, functions included");
+    too_much(Code::E0902, what, span)
 }
 
 fn tensor_as_constant<T>(name: &str, span: Span, what: &str) -> Result<T> {

@@ -118,7 +118,7 @@ impl StoreFolder {
         let text = description(about, &series, &shape);
         let known = series.path.join("zarr.json");
         match described(&known) {
-            Some(old) if old == text.as_bytes() => {}
+            Some(old) if old == text.as_bytes() => mark_used(&known),
             Some(old) if word_of(&old).is_some_and(|word| word != about.word) => return Ok(None),
             Some(_) | None => {
                 series.without_links(&known)?;
@@ -143,6 +143,14 @@ impl StoreFolder {
             Ok(folders)
         };
         list().map_err(|error| Fault::System(error).reading(&self.root))
+    }
+}
+
+/// Notes on a description that a run uses its tiles: when it was changed last is when that was. A store that nobody may
+/// write to is used all the same, and what a link leads to is left alone.
+fn mark_used(description: &Path) {
+    if fs::symlink_metadata(description).is_ok_and(|kind| kind.is_file()) {
+        let _ = fs::touch(description);
     }
 }
 
@@ -351,6 +359,8 @@ pub struct SeriesState {
     pub left: Vec<(PathBuf, u64)>,
     /// Where all that is.
     pub folder: PathBuf,
+    /// The seconds since 1970 when a run used it last.
+    pub used: u64,
 }
 
 /// Looks through the folder of a series; its description may be anything.
@@ -379,6 +389,8 @@ pub fn series_state(folder: &Path) -> SeriesState {
                 state.left.push((path, changed));
             } else if path.file_name().is_some_and(|name| name != "zarr.json") {
                 state.tiles.push((path, about.len(), changed));
+            } else {
+                state.used = changed;
             }
         }
     }

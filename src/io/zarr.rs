@@ -6,13 +6,15 @@
 //! ```
 //!
 //! Any array is read that has regular chunks of one of our element types, through the codecs `bytes`, `transpose`, `gzip`,
-//! `zstd`, `crc32c` and `sharding_indexed`: what zarr-python and TensorStore write unless they are told otherwise. Only the
-//! chunks that a box meets are read, one at a time. What is written can be read by both.
+//! `zstd`, `blosc`, `crc32c` and `sharding_indexed`: what zarr-python and TensorStore write unless they are told otherwise.
+//! Only the chunks that a box meets are read, one at a time. What is written can be read by both.
 //!
 //! - [`metadata`] is `zarr.json` in both directions, and believes none of it;
-//! - [`chain`] turns the bytes of a chunk into elements and back, [`shard`] finds chunks inside of a chunk;
+//! - [`chain`] turns the bytes of a chunk into elements and back, [`blosc`] is a codec of others, [`shard`] finds chunks
+//!   inside of a chunk;
 //! - [`read`] and [`write`] go through folders, [`output`] is an output of a script.
 
+mod blosc;
 mod chain;
 mod crc;
 mod metadata;

@@ -35,7 +35,7 @@ use super::builder::{Builder, OpenLoop};
 use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
 use super::passes::jam::{BLOCK, Choice};
 use super::passes::{self, Pass};
-use crate::access::order::loop_order;
+use crate::access::order::{Planes, loop_order, planes};
 use crate::access::skip::Walks;
 use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
@@ -119,6 +119,7 @@ pub fn lower_until(
         element: declared.element,
         windows,
         blend,
+        planes: if windows.is_empty() { planes(access, &declared.domain) } else { None },
     };
     Some(lower_body_until(graph, resolved, access, &target, walks, last))
 }
@@ -139,6 +140,7 @@ pub fn lower_view_until(graph: &Graph, view: &View, body: &Resolved, last: Pass)
         element: view.element,
         windows: &[],
         blend: None,
+        planes: None,
     };
     lower_body_until(graph, body, &access, &target, None, last)
 }
@@ -157,6 +159,8 @@ pub struct Target<'t> {
     pub windows: &'t [Window],
     /// How a window meets what is there already.
     pub blend: Option<&'t BlendKind>,
+    /// A dimension whose planes may be made together.
+    pub planes: Option<Planes>,
 }
 
 /// The kernel of any resolved body.
@@ -170,6 +174,31 @@ fn lower_body_until(
     access: &TensorAccess,
     target: &Target<'_>,
     walks: Option<&Walks>,
+    last: Pass,
+) -> Lowered {
+    let usual = (loop_order(access, target.rank.max(1)).dims, None);
+    let make = |order: &Order, last: Pass| lower_in(graph, resolved, access, target, walks, order, last);
+    if let Some(planes) = target.planes.filter(|_| walks.is_none()) {
+        let together = (planes.last_in(&usual.0), Some(planes));
+        let [rows, planes] = [&usual, &together].map(|order| make(order, Pass::Jam).jam);
+        if rows.zip(planes).is_some_and(|(rows, planes)| planes.makes_planes && planes.is_less(&rows)) {
+            return make(&together, last);
+        }
+    }
+    make(&usual, last)
+}
+
+/// The dimensions of a box, that of the outermost loop first, and the one whose planes are made together.
+type Order = (Vec<usize>, Option<Planes>);
+
+/// The kernel with its loops in an order.
+fn lower_in(
+    graph: &Graph,
+    resolved: &Resolved,
+    access: &TensorAccess,
+    target: &Target<'_>,
+    walks: Option<&Walks>,
+    (order, planes): &Order,
     last: Pass,
 ) -> Lowered {
     let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
@@ -191,7 +220,7 @@ fn lower_body_until(
         conditions: Vec::new(),
         vars: Vec::new(),
         depths: vec![0; target.rank.max(1)],
-        order: loop_order(access, target.rank.max(1)).dims,
+        order: order.clone(),
         row: target.rank.max(1),
         strips: match target.windows.is_empty() && walks.is_none() {
             true => strips(&resolved.body, access, target.rank),
@@ -205,8 +234,10 @@ fn lower_body_until(
         apart: HashMap::new(),
     };
     lowerer.kernel(resolved, access, target);
-    let Lowerer { builder, layout, order, .. } = lowerer;
-    let passed = passes::run(builder.finish(), last);
+    let Lowerer { builder, layout, order, strips, .. } = lowerer;
+    // Rows that are cut into strips have loops of their own around them.
+    let planes = planes.filter(|_| strips.iter().all(Option::is_none));
+    let passed = passes::run(builder.finish(), planes, last);
     let own = sources.iter().position(|source| Some(*source) == target.tensor);
     Lowered {
         kernel: passed.kernel,

@@ -30,6 +30,7 @@ pub mod unswitch;
 
 use super::ir::Kernel;
 use super::verify::verify;
+use crate::access::order::Planes;
 
 /// One pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -96,14 +97,14 @@ impl Pass {
         Pass::ALL.into_iter().find(|pass| pass.name() == name)
     }
 
-    fn apply(self, passed: &mut Passed) {
+    fn apply(self, passed: &mut Passed, planes: Option<Planes>) {
         let kernel = std::mem::take(&mut passed.kernel);
         passed.kernel = match self {
             Pass::Lower => kernel,
             Pass::Simplify => sweep::sweep(simplify::simplify(&kernel)),
             Pass::Split => split::split(kernel),
             Pass::Jam => {
-                let (kernel, choice) = jam::jam(&kernel);
+                let (kernel, choice) = jam::jam(&kernel, planes);
                 passed.jam = Some(choice);
                 kernel
             }
@@ -127,11 +128,12 @@ pub struct Passed {
     pub jam: Option<jam::Choice>,
 }
 
-/// A kernel as lowering made it, after the passes up to `last`.
-pub fn run(kernel: Kernel, last: Pass) -> Passed {
+/// A kernel as lowering made it, after the passes up to `last`; the planes of a dimension may be made together, whose loop
+/// is the one around the row.
+pub fn run(kernel: Kernel, planes: Option<Planes>, last: Pass) -> Passed {
     let mut passed = Passed { kernel, jam: None };
     for pass in Pass::ALL.into_iter().filter(|pass| *pass <= last) {
-        pass.apply(&mut passed);
+        pass.apply(&mut passed, planes);
         debug_assert_eq!(verify(&passed.kernel), Ok(()), "after `{}`:\n{}", pass.name(), passed.kernel);
     }
     passed

@@ -10,11 +10,18 @@
 //! once for all of them: 6 rows for 4. What is read at several places along the row is computed once for all of them where
 //! rows work ahead (`jit/rows/ahead.rs`), and shifted. A source that is kept costs a store and loads instead; the cheaper
 //! way is taken. Where another reader needs it kept, it costs loads only.
+//!
+//! Where the planes of a reader are made together, what a source without them computes is the same for all of them:
+//!
+//! ```text
+//! gain[y, x] = soft[y, x] / grey[y, x]        out[c, y, x] = gain[y, x] * a[c, y, x]        c: 3
+//! ```
 
 use super::inline::{body_of, inlined};
 use super::stages::Stages;
 use crate::access::TensorAccess;
 use crate::access::linear::{Atom, Linear};
+use crate::access::order::planes;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, UnaryFn};
@@ -51,13 +58,17 @@ pub struct Fused {
     pub source: TensorId,
     /// Where it is read, relative to the reader's own coordinates, per dimension.
     pub reach: Vec<Interval>,
-    /// How many elements of it are computed for four of the reader.
+    /// The dimension of the reader that it lacks, if that is so.
+    pub lacks: Option<usize>,
+    /// Elements of the reader that are made together.
+    pub group: u64,
+    /// How many elements of it are computed for them.
     pub times: u64,
     /// How many more of them are neighbours along the row of those, shifted.
     pub shifts: u64,
     /// Operations for an element of it.
     pub work: u64,
-    /// What four elements of the reader cost this way, and what they would cost if it were kept.
+    /// What those elements of the reader cost this way, and what they would cost if it were kept.
     pub costs: [u64; 2],
 }
 
@@ -120,7 +131,29 @@ fn sources(stages: &Stages, id: TensorId) -> impl Iterator<Item = TensorId> {
 /// Whether a reader could compute a source itself.
 fn computes(stages: &Stages, reader: TensorId, source: TensorId) -> bool {
     let access = &stages.accesses[reader.index()];
-    body_of(stages, reader).and_then(|body| places(body, access, source)).is_some()
+    let group = Together::of(stages, reader, source);
+    body_of(stages, reader).and_then(|body| places(body, access, source, group.lacks)).is_some()
+}
+
+/// Elements of a reader that are made together.
+struct Together {
+    elements: u64,
+    /// In how many rows of a source they lie.
+    rows: u64,
+    /// The dimension along which they lie, if the source lacks it.
+    lacks: Option<usize>,
+}
+
+impl Together {
+    /// Rows below each other, or planes of which a source knows nothing.
+    fn of(stages: &Stages, reader: TensorId, source: TensorId) -> Together {
+        let domain = &stages.tensor(reader).domain;
+        let lacks = stages.tensor(source).domain.rank() + 1 == domain.rank();
+        match planes(&stages.accesses[reader.index()], domain).filter(|_| lacks) {
+            Some(planes) => Together { elements: planes.count as u64, rows: 1, lacks: Some(planes.dim) },
+            None => Together { elements: JAM, rows: JAM, lacks: None },
+        }
+    }
 }
 
 fn cheap_source(stages: &Stages, id: TensorId, (rows, held): (Rows, &Held)) -> Option<Fused> {
@@ -132,23 +165,26 @@ fn cheap_source(stages: &Stages, id: TensorId, (rows, held): (Rows, &Held)) -> O
         let inner = body_of(stages, source).filter(|_| stages.tensor(source).format.is_none())?;
         let inner_access = &stages.accesses[source.index()];
         let its = work(stages, inner, inner_access)?;
-        let all = places(reader, access, source)?;
+        let group = Together::of(stages, id, source);
+        let all = places(reader, access, source, group.lacks)?;
         let is_ahead = rows == Rows::Ahead && its.operations >= AHEAD_WORK && its.is_plain;
         let places = if is_ahead { one_column(&all) } else { all.clone() };
-        let times = instances(&places);
+        let times = instances(&places, group.rows);
         // Places in one column may have rows between them that none of the others has.
-        let shifts = instances(&all).saturating_sub(times);
-        let loads = loads((reader, access), &places, (inner, inner_access))
-            .unwrap_or(Loads { computed: times * its.reads, kept: JAM * its.reads });
-        // Four elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others
+        let shifts = instances(&all, group.rows).saturating_sub(times);
+        let known = group.lacks.is_none().then(|| loads((reader, access), &places, (inner, inner_access)));
+        let loads =
+            known.flatten().unwrap_or(Loads { computed: times * its.reads, kept: group.rows * its.reads });
+        // All elements each way: computed as often as they are read, or once, kept, and loaded. What is kept for others
         // is only loaded.
-        let once = if held.holds(source) { 0 } else { JAM * (its.operations + KEEP) + loads.kept };
+        let once = if held.holds(source) { 0 } else { group.rows * (its.operations + KEEP) + loads.kept };
         let computed = times * its.operations + loads.computed + shifts;
-        let kept = once + instances(&all);
-        let total = own.total() * JAM + computed;
+        let kept = once + instances(&all, group.rows);
+        let total = own.total() * group.elements + computed;
         let (reach, costs) = (reach(&all), [computed, kept]);
-        let fused = Fused { source, reach, times, shifts, work: its.total(), costs };
-        (computed <= kept && total <= MOST_WORK * JAM).then_some(fused)
+        let Together { elements, lacks, .. } = group;
+        let fused = Fused { source, reach, lacks, group: elements, times, shifts, work: its.total(), costs };
+        (computed <= kept && total <= MOST_WORK * elements).then_some(fused)
     })
 }
 
@@ -179,9 +215,9 @@ fn loads(
     let mut loads = Loads { computed: 0, kept: 0 };
     let sources: BTreeSet<TensorId> = inner_access.reads.iter().map(|read| read.tensor).collect();
     for source in sources {
-        let own = places(inner, inner_access, source)?;
+        let own = places(inner, inner_access, source, None)?;
         let known = if access.reads.iter().any(|read| read.tensor == source) {
-            places(reader, access, source)?
+            places(reader, access, source, None)?
         } else {
             BTreeSet::new()
         };
@@ -192,14 +228,20 @@ fn loads(
         let sum = |a: &Vec<i64>, b: &Vec<i64>| a.iter().zip(b).map(|(a, b)| a.wrapping_add(*b)).collect();
         let moved = at.iter().flat_map(|place| own.iter().map(move |own| sum(place, own)));
         let all: BTreeSet<Vec<i64>> = known.iter().cloned().chain(moved).collect();
-        loads.computed += instances(&all).saturating_sub(instances(&known));
-        loads.kept += instances(&own);
+        loads.computed += instances(&all, JAM).saturating_sub(instances(&known, JAM));
+        loads.kept += instances(&own, JAM);
     }
     Some(loads)
 }
 
-/// Where a reader reads a source, relative to its own coordinates; `None` if not all of that is known, or too many.
-fn places(reader: &Resolved, access: &TensorAccess, source: TensorId) -> Option<BTreeSet<Vec<i64>>> {
+/// Where a reader reads a source, relative to its own coordinates but for one that the source lacks; `None` if not all of
+/// that is known, or too many.
+fn places(
+    reader: &Resolved,
+    access: &TensorAccess,
+    source: TensorId,
+    lacks: Option<usize>,
+) -> Option<BTreeSet<Vec<i64>>> {
     let mut places = BTreeSet::new();
     for read in access.reads.iter().filter(|read| read.tensor == source) {
         if !read.conditions.is_empty() {
@@ -207,7 +249,8 @@ fn places(reader: &Resolved, access: &TensorAccess, source: TensorId) -> Option<
         }
         let mut own: Vec<Vec<i64>> = vec![Vec::new()];
         for (dim, form) in read.map.iter().enumerate() {
-            let offsets = offsets(&reader.body, form, dim as u32)?;
+            let own_dim = dim + usize::from(lacks.is_some_and(|lacks| lacks <= dim));
+            let offsets = offsets(&reader.body, form, own_dim as u32)?;
             own =
                 own.iter().flat_map(|place| offsets.iter().map(|at| [&place[..], &[*at]].concat())).collect();
             if own.len() > MOST_PLACES {
@@ -250,8 +293,8 @@ fn reach(places: &BTreeSet<Vec<i64>>) -> Vec<Interval> {
     (0..rank).map(along).collect()
 }
 
-/// How many elements of a source four elements of a reader need that lie below each other.
-fn instances(places: &BTreeSet<Vec<i64>>) -> u64 {
+/// How many elements of a source so many elements of a reader need that lie below each other.
+fn instances(places: &BTreeSet<Vec<i64>>, rows: u64) -> u64 {
     let mut columns: BTreeMap<Vec<i64>, (i64, i64)> = BTreeMap::new();
     for place in places {
         let row_dim = place.len().checked_sub(2);
@@ -266,7 +309,7 @@ fn instances(places: &BTreeSet<Vec<i64>>) -> u64 {
     }
     columns
         .values()
-        .map(|(first, last)| last.abs_diff(*first).saturating_add(JAM))
+        .map(|(first, last)| last.abs_diff(*first).saturating_add(rows))
         .fold(0, u64::saturating_add)
 }
 

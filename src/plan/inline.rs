@@ -33,11 +33,23 @@ pub(super) fn weight(stages: &Stages, id: TensorId) -> u128 {
 
 /// How often an element reads every source, reductions counted in full.
 pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128> {
-    let body = &resolved.body;
-    let mut times: BTreeMap<NodeId, u128> = BTreeMap::from([(resolved.root, 1)]);
     let mut reads = BTreeMap::new();
+    let times = times(&resolved.body, resolved.root);
+    for ((_, node), times) in resolved.body.nodes().zip(times) {
+        if let (Op::Read { tensor, .. }, Some(times)) = (&node.op, times) {
+            *reads.entry(*tensor).or_insert(0) += times;
+        }
+    }
+    reads
+}
+
+/// How often every node is computed for one value of a root, steps of reductions counted in full; none for those that it
+/// has nothing to do with.
+pub(super) fn times(body: &Body, root: NodeId) -> Vec<Option<u128>> {
+    let mut times: Vec<Option<u128>> = vec![None; body.len()];
+    times[root.index()] = Some(1);
     for (id, node) in body.nodes().rev() {
-        let Some(own) = times.get(&id).copied() else { continue };
+        let Some(own) = times[id.index()] else { continue };
         let inner = match &node.op {
             Op::Reduce { vars, .. } => {
                 let steps = vars.iter().map(|var| &body.binders[*var as usize]);
@@ -45,15 +57,12 @@ pub(super) fn reads_per_element(resolved: &Resolved) -> BTreeMap<TensorId, u128>
             }
             _ => own,
         };
-        if let Op::Read { tensor, .. } = &node.op {
-            *reads.entry(*tensor).or_insert(0) += own;
-        }
         for arg in node.op.args() {
-            let known = times.entry(arg).or_insert(0);
-            *known = (*known).max(inner);
+            let known = &mut times[arg.index()];
+            *known = Some(known.map_or(inner, |known| known.max(inner)));
         }
     }
-    reads
+    times
 }
 
 /// The body of a reader with every read of `source` replaced by the body of `source`.

@@ -15,7 +15,7 @@ use super::recurrence::recurrence;
 use super::scattered::cut_scattered;
 use super::stages::Stages;
 use crate::access::footprint::Region;
-use crate::access::order::{LoopOrder, loop_order};
+use crate::access::order::{LoopOrder, loop_order, planes};
 use crate::access::{Driver, Reach, TensorAccess};
 use crate::graph::body::{Coord, TensorId};
 use crate::graph::{Recurrence, Tensor, TensorKind};
@@ -53,7 +53,9 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         let shape = sizes.enumerate().map(|(dim, size)| if dim < call.numbers { 1 } else { size }).collect();
         return Grid::new(region, vec![0; rank], shape);
     }
-    let apart: Vec<bool> = (0..rank).map(|dim| falls_apart(stages, target, dim as u32)).collect();
+    let together = planes(&stages.accesses[target.index()], &tensor.domain).map(|planes| planes.dim);
+    let alone = |dim: usize| Some(dim) != together && falls_apart(stages, target, dim as u32);
+    let apart: Vec<bool> = (0..rank).map(alone).collect();
     let order = loop_order(&stages.accesses[target.index()], rank.max(1));
     let mut shape = default_shape(region, &apart, &order, request.threads);
     keep_near(stages, target, region, &order, &mut shape);

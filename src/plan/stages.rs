@@ -10,6 +10,7 @@
 //! bodies, blended windows and host calls, and nothing else.
 
 use super::fuse::{Fused, Rows, fuse};
+use super::lifted::lift;
 use super::needs::{Needs, needs};
 use super::overlaps::{join, overlapped};
 use super::seamless::without_windows;
@@ -90,6 +91,7 @@ pub fn stages(graph: &Graph, accesses: &Accesses, rows: Rows) -> Result<Stages, 
     };
     for at in 0..declared {
         let id = TensorId(at as u32);
+        lift(&mut stages, id);
         if let TensorKind::Windowed(windowed) = stages.graph.tensor(id).kind.clone() {
             stages.split(id, &windowed)?;
         }
@@ -184,7 +186,8 @@ impl Stages {
         (stages, id)
     }
 
-    fn add(
+    /// A hidden stage, before it is known what stages need.
+    pub(super) fn add(
         &mut self,
         name: &str,
         span: Span,
@@ -227,6 +230,19 @@ impl Stages {
     pub fn set_body(&mut self, id: TensorId, body: Resolved) {
         self.set_kind(id, TensorKind::Pointwise(Pointwise { body, recurrence: None }));
         self.needs[id.index()] = Arc::new(needs(self, id));
+    }
+
+    /// The same for one that may have windows, before it is known what stages need.
+    pub(super) fn set_expression(&mut self, id: TensorId, body: Resolved) {
+        let kind = match self.tensor(id).kind.clone() {
+            TensorKind::Windowed(windowed) => {
+                TensorKind::Windowed(Box::new(Windowed { body: WindowBody::Expr(body), ..*windowed }))
+            }
+            TensorKind::Pointwise(_) | TensorKind::Input(_) | TensorKind::Var(_) => {
+                TensorKind::Pointwise(Pointwise { body, recurrence: None })
+            }
+        };
+        self.set_kind(id, kind);
     }
 
     fn set_kind(&mut self, id: TensorId, kind: TensorKind) {

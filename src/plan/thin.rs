@@ -16,6 +16,7 @@ use super::inline::{body_of, inlined, reads_per_element};
 use super::samples::{Samples, samples};
 use super::stages::Stages;
 use crate::graph::body::TensorId;
+use std::collections::BTreeSet;
 
 /// Nodes of a body that is made, at the most.
 const MOST_NODES: usize = 4000;
@@ -59,8 +60,9 @@ pub fn thinned(stages: &Stages, request: &Request) -> Option<Stages> {
 pub fn reads_sparsely(stages: &Stages, request: &Request) -> bool {
     let Ok(boxes) = needed_boxes(stages, request) else { return false };
     let order = order(stages, request.target);
-    let mut sources = stages.needs[request.target.index()].sources.iter().map(|need| need.source);
-    sources.any(|source| {
+    let needs = &stages.needs[request.target.index()];
+    let sources: BTreeSet<TensorId> = needs.sources.iter().map(|need| need.source).collect();
+    sources.into_iter().any(|source| {
         let readers = readers(stages, &order, &boxes, source);
         readers == [request.target] && way(stages, &boxes, source, &readers).is_some()
     })

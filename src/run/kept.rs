@@ -9,6 +9,7 @@
 //! the others wait for it. What is read into memory for the first time is computed right
 //! there, without a copy in between.
 
+mod heirs;
 mod slabs;
 
 use super::inputs::InputData;
@@ -145,7 +146,8 @@ impl Kept {
         let span = self.shared.program.graph.tensor(target.base).span;
         let Some(written) = view_footprint(target, &target.intervals(), span) else { return };
         for (view, tiles) in self.shared.by_series() {
-            self.shared.forget_touched(&view, &tiles, target.base, &written);
+            let touched = self.shared.touched(&view, &tiles, target.base, &written);
+            touched.into_iter().for_each(|(key, _)| self.shared.store.remove(key));
         }
     }
 
@@ -172,19 +174,26 @@ impl Shared {
         sorted.into_iter().filter_map(|(name, tiles)| Some((known.get(&name)?.clone(), tiles))).collect()
     }
 
-    /// Forgets those of some tiles that need a box of a variable: all together first, then halves of them.
-    fn forget_touched(&self, view: &View, tiles: &[Stored], var: TensorId, written: &[Interval]) {
-        let mut queue = vec![tiles];
+    /// Those of some tiles that need a box of a variable: all together are looked at first, then halves of them.
+    fn touched<'t>(
+        &self,
+        view: &View,
+        tiles: &'t [Stored],
+        var: TensorId,
+        written: &[Interval],
+    ) -> Vec<&'t Stored> {
+        let (mut queue, mut found) = (vec![tiles], Vec::new());
         while let Some(tiles) = queue.pop() {
             let Some(region) = hull(tiles.iter().map(|(_, tile)| tile.region())) else { continue };
             if !self.touches(view, &region, var, written) {
                 continue;
             }
             match tiles {
-                [(key, _)] => self.store.remove(key),
+                [tile] => found.push(tile),
                 _ => queue.extend([&tiles[..tiles.len() / 2], &tiles[tiles.len() / 2..]]),
             }
         }
+        found
     }
 
     /// Whether a box of a view needs any of a box of a variable; when nobody can tell, it does.
@@ -473,14 +482,18 @@ impl KeptRead {
         // Elements between gaps are computed with them, unless another read computes or has computed them meanwhile.
         let alone = busy.is_empty() && filling.computed == 0;
         let gaps = if alone { few(gaps) } else { gaps };
-        match &gaps[..] {
-            [all] if all == region => {
-                filling.stats = self.whole.run(&mut Memory::new(filling.memory), filling.control)?;
+        match self.planned(&gaps)? {
+            Some(planned) => {
+                gaps.iter().zip(planned).try_for_each(|(gap, planned)| self.gap(gap, &*planned, filling))?;
+                filling.computed += gaps.iter().map(|gap| volume(gap)).fold(0, u128::saturating_add);
+                filling.done.extend(gaps);
             }
-            gaps => gaps.iter().try_for_each(|gap| self.gap(gap, filling))?,
+            None => {
+                filling.stats.add(&self.whole.run(&mut Memory::new(filling.memory), filling.control)?);
+                filling.computed = volume(region);
+                filling.done = vec![region.clone()];
+            }
         }
-        filling.computed += gaps.iter().map(|gap| volume(gap)).fold(0, u128::saturating_add);
-        filling.done.extend(gaps);
         if self.is_current() {
             claims.land(&*self.shared.store, |part, tile| self.tile(part, tile, filling.memory));
         }
@@ -495,12 +508,29 @@ impl KeptRead {
         !on_demand || self.wanted.series.starts_with(&definition())
     }
 
+    /// How boxes that are missing are computed; none if that is the whole read, or takes more than that does: a small box
+    /// may be divided otherwise.
+    fn planned(&self, gaps: &[Region]) -> Result<Option<Vec<Box<dyn Planned>>>> {
+        if gaps == std::slice::from_ref(&self.wanted.region) {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        for gap in gaps {
+            let view = Arc::new(narrow(&self.wanted.template, gap)?);
+            let planned = self.shared.inner.plan(Job { view, ..self.job.clone() })?;
+            let (own, whole) = (planned.plan(), self.whole.plan());
+            if own.bytes_peak > whole.bytes_peak || own.live_peak > whole.live_peak {
+                return Ok(None);
+            }
+            all.push(planned);
+        }
+        Ok(Some(all))
+    }
+
     /// Computes a box, and brings it to where it belongs.
-    fn gap(&self, gap: &Region, filling: &mut Filling<'_>) -> Result<()> {
+    fn gap(&self, gap: &Region, planned: &dyn Planned, filling: &mut Filling<'_>) -> Result<()> {
         let Filling { memory, control, done, stats, .. } = filling;
         let element = self.job.view.element.bytes() as usize;
-        let view = Arc::new(narrow(&self.wanted.template, gap)?);
-        let planned = self.shared.inner.plan(Job { view, ..self.job.clone() })?;
         let mut data = room(volume(gap) as u64 * element as u64)?;
         let total = volume(&self.wanted.region) as u64;
         let before = done.iter().map(|done| volume(done) as u64).sum::<u64>();

@@ -146,7 +146,8 @@ fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
             );
         }
         for fused in division.stages.fused.get(&id).into_iter().flatten() {
-            let dims = region.iter().zip(&fused.reach);
+            let own = region.iter().enumerate().filter(|(dim, _)| Some(*dim) != fused.lacks);
+            let dims = own.map(|(_, range)| range).zip(&fused.reach);
             let moved: Result<Region, Overflow> = dims.map(|(range, reach)| range.add(*reach)).collect();
             queue.extend(moved.ok().map(|region| (fused.source, region)));
         }
@@ -319,10 +320,11 @@ fn notes(division: &Division, middles: &[Task], inputs: u64) -> Vec<String> {
                     shifts => format!(" and {shifts} shifted along the row"),
                 };
                 notes.push(format!(
-                    "  {} computes {} itself: {} elements for 4{shifts}, {} operations each; costs {}, keeping it {}",
+                    "  {} computes {} itself: {} elements for {}{shifts}, {} operations each; costs {}, keeping it {}",
                     name(id),
                     name(fused.source),
                     fused.times,
+                    fused.group,
                     fused.work,
                     fused.costs[0],
                     fused.costs[1]

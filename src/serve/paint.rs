@@ -31,6 +31,13 @@ pub(super) fn png(patch: &Patch, window: &Window, palette: &Palette) -> Result<V
     rgba_file(width as u32, height as u32, &pixels).map_err(busy)
 }
 
+/// The elements of a patch as a byte each: where they lie in the range, as pixels show it.
+pub(super) fn levels(patch: &Patch, range: (f64, f64)) -> Vec<u8> {
+    let mut values = Vec::new();
+    floats_of(patch.element, &patch.data, &mut values);
+    values.into_iter().map(|value| level(value, range)).collect()
+}
+
 /// Which sample of the patch a pixel shows, if any.
 fn sample(patch: &Patch, window: &Window, pixel: [usize; 2]) -> Option<usize> {
     let place = |way: usize| {
@@ -52,10 +59,13 @@ fn colour(patch: &Patch, palette: &Palette, values: &[f64], sample: usize) -> [u
     [channel(0), channel(1), channel(2), if patch.channels == 4 { channel(3) } else { 255 }]
 }
 
-/// Where a value lies in the range, from 0 to 255.
+/// Where a value lies in the range, from 0 to 255; NaN is 0.
 fn level(value: f64, (lo, hi): (f64, f64)) -> u8 {
+    // A sum above 2^52 is rounded to a whole number, half to even, and ends in it: what processors have for a whole row.
+    const WHOLE: f64 = (1u64 << 52) as f64;
     let fraction = (value / 2.0 - lo / 2.0) / (hi / 2.0 - lo / 2.0);
-    if lo < hi { (fraction.clamp(0.0, 1.0) * 255.0).round_ties_even() as u8 } else { 0 }
+    let within = if fraction > 0.0 { fraction.min(1.0) } else { 0.0 };
+    if lo < hi { (within * 255.0 + WHOLE).to_bits() as u8 } else { 0 }
 }
 
 /// The range of types that have one; none of those whose values tell.
@@ -88,6 +98,9 @@ mod tests {
         check(0.0, (0.0, 1.0), 0);
         check(0.5, (0.0, 1.0), 128);
         check(7.0, (0.0, 1.0), 255);
+        check(2.5, (0.0, 255.0), 2);
+        check(3.5, (0.0, 255.0), 4);
+        check(254.6, (0.0, 255.0), 255);
         check(f64::NEG_INFINITY, (0.0, 1.0), 0);
         check(f64::NAN, (0.0, 1.0), 0);
         check(3.0, (3.0, 3.0), 0);

@@ -11,7 +11,7 @@ use super::chunks::{self, group, metadata, padded};
 use super::guard::guard;
 use super::layers::{describe, find};
 use super::opening::looks;
-use super::paint::{Palette, natural_range, png, range_of};
+use super::paint::{Palette, levels, natural_range, png, range_of};
 use super::query::{Cut, Query};
 use super::shelf::{Edition, Variant};
 use super::tile::{self, Patch, SIDE, Window};
@@ -19,6 +19,7 @@ use super::{Server, answer};
 use crate::diagnostic::quoted;
 use crate::engine::Cancel;
 use crate::graph::COLORMAPS;
+use crate::graph::types::Element;
 use crate::graph::view::View;
 use crate::io::{colours, npy_header};
 use axum::Router;
@@ -164,8 +165,11 @@ fn elements(
     cancel: &Cancel,
 ) -> Answered {
     let cut = query.cut(view.domain())?;
-    let Patch { element, channels, first, size, data, permit } =
-        tile::read(&variant.engine, view, &cut, window, &server.room, cancel)?;
+    let range = query.range()?;
+    let patch = tile::read(&variant.engine, view, &cut, window, &server.room, cancel)?;
+    let levels = range.map(|range| levels(&patch, range));
+    let Patch { element, channels, first, size, data, permit } = patch;
+    let (element, data) = levels.map_or((element, data), |levels| (Element::U8, levels));
     let sizes = [channels, size[0], size[1]].map(|len| len as i64);
     let shape = if cut.channels.is_some() { &sizes[..] } else { &sizes[1..] };
     let mut file = npy_header(element, shape);

@@ -10,7 +10,7 @@
 
 use super::Options;
 use super::answer::{Refusal, busy};
-use crate::diagnostic::{Code, Diagnostic, Style, render, to_json};
+use crate::diagnostic::{Diagnostic, Style, render, to_json};
 use crate::engine::files::{Folder, read_script, shown};
 use crate::engine::{Engine, Error};
 use crate::graph::{InputSource, TensorKind};
@@ -129,9 +129,7 @@ impl Shelf {
             Ok((edition, variant)) => {
                 let engine = &variant.engine;
                 let stamps = root.into_iter().chain(files_of(engine, &self.options).map(stamped)).collect();
-                // That no output needs a tensor is nothing to someone who looks at it.
-                let idle = |diagnostic: &&Diagnostic| diagnostic.code != Code::W0001;
-                let warnings: Vec<Diagnostic> = engine.warnings().iter().filter(idle).cloned().collect();
+                let warnings: Vec<Diagnostic> = engine.warnings_for_reads().cloned().collect();
                 let warnings = told(&warnings, engine.sources());
                 (stamps, warnings, Some(Arc::new(edition.with(variant))))
             }

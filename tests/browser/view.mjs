@@ -67,6 +67,21 @@ try {
   assert.equal(await page.run("document.querySelectorAll('#dims input[type=range]').length"), 1);
   await page.key("1");
 
+  // Colours come as bytes; the elements under the cursor are told all the same, and so is what they are fitted to.
+  await page.key("3");
+  await page.until("document.title.startsWith('sheet')");
+  await page.mouse("mouseMoved", 460, 330);
+  await reads("value", "0.25 0.5 0.75");
+  const colours = () => page.run("[...document.getElementById('map').getContext('2d').getImageData(700, 300, 1, 1).data].join()");
+  await page.sharp();
+  assert.equal(await colours(), "64,128,191,255");
+  await page.key("a");
+  await page.until("/range=0.25..0.75/.test(location.hash)", "the range of the colours that are seen");
+  await page.sharp();
+  assert.equal(await colours(), "0,128,255,255");
+  await reads("value", "0.25 0.5 0.75");
+  await page.key("1");
+
   // A parameter is turned, and the picture follows.
   await page.key("h");
   await page.run("{ const one = document.querySelector('#params input[type=range]'); one.value = 7; one.dispatchEvent(new Event('input')); }");

@@ -284,7 +284,7 @@ fn killed_at_any_moment_a_file_written_in_place_is_torn() {
 
 #[test]
 fn interrupted_at_any_moment_it_says_so_and_leaves_nothing() {
-    let script = "tensor a: f32[y: inf, x: inf] = sum(k in 0..300) sin(x * k)\n\
+    let script = "tensor a: f32[y: inf, x: inf] = sum(k in 0..300) sin(x * k + y)\n\
                   tensor b: f32[y: inf, x: inf] = sum(dy in -20..=20) a[y + dy, x]\noutput \"b.npy\" = b[0:1000, 0:1000]\n";
     let folder = Folder::with("b.itp", script);
     folder.write("b.npy", "old");

@@ -153,6 +153,30 @@ fn what_zarr_python_writes_by_itself_is_read() {
 }
 
 #[test]
+fn what_zarr_python_compresses_with_blosc_is_read() {
+    let Some(python) = python("zarr, numpy") else { return };
+    for (codec, shuffle) in
+        [("lz4", "shuffle"), ("lz4hc", "bitshuffle"), ("zstd", "bitshuffle"), ("zlib", "noshuffle")]
+    {
+        let script = format!(
+            "
+import zarr, numpy as np
+blosc = zarr.codecs.BloscCodec(cname='{codec}', shuffle='{shuffle}')
+large = zarr.create_array('large.zarr', shape=(100, 3000), chunks=(70, 2000), dtype='f4', compressors=blosc)
+large[...] = np.arange(300000, dtype='f4').reshape(100, 3000) // 7
+zarr.create_array('in.zarr', data=np.arange(12, dtype='i4').reshape(3, 4), compressors=blosc)"
+        );
+        let folder = is_read_after(&python, &script);
+        folder.write(
+            "large.itp",
+            "input a: f32[y: 100, x: 3000] from \"large.zarr\"
+            tensor wrong: i64[k: 1] = sum(y in 0..100, x in 0..3000) i64(a[y, x] != f32((3000 * y + x) // 7))",
+        );
+        folder.itp(&["run", "large.itp", "--read", "wrong[:]"]).ends(0).prints("\n[0]\n");
+    }
+}
+
+#[test]
 fn what_tensorstore_writes_by_itself_is_read() {
     let Some(python) = python("tensorstore, numpy") else { return };
     let script = "
@@ -165,7 +189,7 @@ store.write(np.arange(12, dtype='i4').reshape(3, 4)).result()
 }
 
 /// An array of 3 by 4 numbers, counted from 0, that a script of Python writes is an input.
-fn is_read_after(python: &str, script: &str) {
+fn is_read_after(python: &str, script: &str) -> Folder {
     let folder = Folder::new();
     runs(&folder, python, script);
     folder.write(
@@ -173,4 +197,5 @@ fn is_read_after(python: &str, script: &str) {
         "input a: i32[y: 3, x: 4] from \"in.zarr\"\ntensor b: i32[y: 3, x: 4] = a[y, x] + 1\n",
     );
     folder.itp(&["run", "read.itp", "--read", "b[2, :]"]).ends(0).prints("[ 9  10  11  12]");
+    folder
 }

@@ -297,6 +297,9 @@ tensor a: u8[x: inf] = if on then b[x] else c[x]
 output \"a.csv\" = a[0:2]
 ";
     let folder = Folder::with("a.itp", script);
+    let read = folder.itp(&["run", "a.itp", "--read", "dead[0:2]"]);
+    read.ends(0);
+    assert!(!read.stderr.contains("no output needs"), "who reads `dead` needs it:\n{}", read.stderr);
     for args in [&["run", "a.itp"][..], &["run", "a.itp", "--set", "on=false"]] {
         let ran = folder.itp(args);
         ran.ends(0).tells("no output needs `dead`");

@@ -58,15 +58,20 @@ fn a_stream_becomes_a_zarr_array() {
 
 #[test]
 fn what_is_left_over_is_kept_and_told() {
-    let folder = Folder::new();
     let bytes = &frames(3)[..2 * 70 + 11];
-    stream(&folder, &["--out", "cam.zarr"], bytes)
-        .ends(0)
-        .tells("2 × 5×7 u16, 150 B, and 10 of 70 bytes of one more")
-        .tells("without the 1 of 2 bytes of one more element");
     let mut expect = bytes[..150].to_vec();
     expect.resize(210, 0);
-    assert_eq!(read_back(&folder, "cam.zarr", "t: 3, y: 5, x: 7"), expect);
+    for out in ["cam.zarr", "cam.npy"] {
+        let folder = Folder::new();
+        stream(&folder, &["--out", out], bytes)
+            .ends(0)
+            .tells("2 × 5×7 u16, 150 B, and 10 of 70 bytes of one more")
+            .tells("without the 1 of 2 bytes of one more element");
+        assert_eq!(read_back(&folder, out, "t: 3, y: 5, x: 7"), expect, "{out}");
+    }
+    let folder = Folder::new();
+    stream(&folder, &["--out", "cam.npy"], &bytes[..2 * 70 + 1]).ends(0).tells("2 × 5×7 u16, 140 B, without");
+    assert_eq!(read_back(&folder, "cam.npy", "t: 2, y: 5, x: 7"), bytes[..140]);
     let folder = Folder::new();
     let args = ["stream", "--shape", "2,5,7", "--type", "u16", "--tile", "2,2,3", "--out", "cam.zarr"];
     folder.itp_fed(&args, frames(3)).ends(0).tells("more came than `--shape` says");

@@ -67,7 +67,10 @@ fn read(case: &Value, pattern: bool) -> Case {
     let element = match case["dtype"].as_str().unwrap() {
         _ if pattern => Element::Bool,
         "float64" => Element::F64,
+        "float32" => Element::F32,
         "int64" => Element::I64,
+        "int32" => Element::I32,
+        "uint8" => Element::U8,
         "bool" => Element::Bool,
         other => panic!("{other}"),
     };
@@ -89,9 +92,9 @@ fn scalar(element: Element, value: &Value) -> Scalar {
         _ => value.as_f64().unwrap(),
     };
     match element {
-        Element::F64 => Scalar::f64(float),
+        Element::F64 | Element::F32 => Scalar::float(element, float),
         Element::Bool => Scalar::bool(float != 0.0),
-        _ => Scalar::i64(value.as_i64().unwrap()),
+        _ => Scalar::int(element, value.as_i64().unwrap().into()),
     }
 }
 

@@ -44,7 +44,7 @@ fn squares() -> String {
 #[track_caller]
 fn check(body: &str, shifts: usize) {
     let text = format!("{HEAD}{}{body}", squares());
-    let kernel: Kernel = run(parse(&text).unwrap(), Pass::Sweep).kernel;
+    let kernel: Kernel = run(parse(&text).unwrap(), None, Pass::Sweep).kernel;
     let modules = checked(std::slice::from_ref(&kernel));
     let values = |count: i64| {
         let all: Vec<Scalar> = specials(Element::F32).into_iter().cycle().take(count as usize).collect();

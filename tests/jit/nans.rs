@@ -47,7 +47,7 @@ fn kernel(element: &str, values: &[&str]) -> Kernel {
         values.iter().enumerate().map(|(at, value)| format!("    v{}: {value}\n", 7 + at)).collect();
     let stored = 6 + values.lines().count();
     let text = format!("{head}{numbers}{loads}{values}    store b2 v4 v{stored}\n");
-    run(parse(&text.replace("FLOAT", element)).unwrap(), Pass::Sweep).kernel
+    run(parse(&text.replace("FLOAT", element)).unwrap(), None, Pass::Sweep).kernel
 }
 
 fn expressions() -> Vec<Vec<&'static str>> {

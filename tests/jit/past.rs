@@ -22,7 +22,7 @@ fn rows(element: Element) -> String {
 #[test]
 fn rows_of_any_length_from_any_start() {
     for element in [Element::F32, Element::I32, Element::F64, Element::U64, Element::U8] {
-        let kernel = run(parse(&rows(element)).unwrap(), Pass::Sweep).kernel;
+        let kernel = run(parse(&rows(element)).unwrap(), None, Pass::Sweep).kernel;
         let modules = checked(std::slice::from_ref(&kernel));
         let values = |count: i64| {
             let all: Vec<Scalar> = specials(element).into_iter().cycle().take(count as usize).collect();

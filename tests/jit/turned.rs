@@ -19,7 +19,7 @@ pub(crate) fn filled(element: Element, count: i64) -> Vec<u8> {
 #[track_caller]
 pub(crate) fn check(text: &str, runs: &[(&[i64], &[Vec<u8>])], expect: &str) {
     let kernel = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let after = run(kernel.clone(), Pass::Sweep).kernel;
+    let after = run(kernel.clone(), None, Pass::Sweep).kernel;
     let modules = checked(std::slice::from_ref(&after));
     for (args, buffers) in runs {
         compare(&modules, 0, &after, args, buffers);

@@ -1,6 +1,8 @@
 //! Small scripts for everything that lowering does.
 
-use crate::check;
+use crate::{check, program};
+use itp::graph::body::TensorId;
+use itp::loops::lower::lower;
 
 /// Some tensors to read from.
 const SOURCES: &str = "
@@ -58,6 +60,26 @@ fn cells_of_a_lattice() {
             "p[y // 8, x] * sqrt(abs(p[y // 8 + 1, x])) + f32(y)",
         ],
     );
+}
+
+/// Planes of a few coordinates are made together where they share what they read, and only if all of them are asked for.
+#[test]
+fn planes_together() {
+    let scripts = [
+        "tensor t: f32[c: 3, y: inf, x: inf] = p[y, x] / (1 + abs(p[y + 1, x])) * p[c + y, x]",
+        "tensor t: f32[c: -1..2, y: inf, x: inf] = p[y, x] * sqrt(abs(p[y, x - 1])) + c",
+        "tensor t: f32[c: 3, y: inf, x: inf] = { let s = p[y, x] * p[y, x]; \
+             if c == 0 then s else if c == 1 then sqrt(s) else s - p[y, x + 1] }",
+        "tensor t: u8[y: inf, c: 4, x: inf] = if c < 2 then u[y, x] // 3 else u[y, x + c]",
+        "tensor t: f32[z: 0..2, c: 2, x: inf] = p[0, x] * f32(z) + p[1, x] * f32(c)",
+        "tensor t: f32[c: 3, y: 0..9, x: 0..13] = q[y, x] / 3 + q.clamp()[y, x + c]",
+    ];
+    bodies(&scripts);
+    let text = format!("{SOURCES}\n{}\n", scripts[0]);
+    let program = program("planes", &text);
+    let at = program.graph.tensors.iter().position(|tensor| &*tensor.name == "t").unwrap();
+    let lowered = lower(&program.graph, TensorId(at as u32), &program.accesses.tensors[at]).unwrap();
+    assert!(lowered.jam.is_some_and(|jam| jam.makes_planes && jam.rows == 3), "{:?}", lowered.jam);
 }
 
 #[test]

@@ -22,6 +22,13 @@ pub struct Piece {
     pub text: String,
 }
 
+impl Piece {
+    /// Whether it writes into a variable: nothing else is without a key.
+    pub(super) fn is_set(&self) -> bool {
+        self.key.is_none()
+    }
+}
+
 /// The items of a text, or everything that is wrong with it.
 pub fn pieces(text: &str) -> Result<Vec<Piece>, (Sources, Diagnostics)> {
     let (mut sources, mut diagnostics) = (Sources::default(), Diagnostics::default());

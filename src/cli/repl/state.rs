@@ -221,6 +221,10 @@ impl Session {
     /// Goes on with other items, and tells which tensors are others than before.
     fn commit(&mut self, pieces: Vec<Piece>, engine: Engine) -> String {
         self.note_series();
+        let more = pieces.strip_prefix(&self.pieces[..]).unwrap_or_default();
+        if !more.is_empty() && more.iter().all(Piece::is_set) {
+            engine.inherit(&self.engine);
+        }
         let old = by_name(&self.engine.program().graph);
         let new = by_name(&engine.program().graph);
         let changed = new.iter().filter(|(name, now)| old.get(*name).is_some_and(|before| before != *now));

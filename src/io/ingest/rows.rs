@@ -40,11 +40,23 @@ impl NpyRows {
         self.file.write_all(bytes).map_err(|error| Fault::System(error).writing(&self.path))
     }
 
-    /// Completes the last step with zeros, and gives the file its name; how many whole steps came, and bytes after them.
+    /// Bytes of an element that has not come as a whole.
+    pub fn torn(&self) -> usize {
+        (self.bytes % self.element.bytes()) as usize
+    }
+
+    /// Completes the last step with zeros, and gives the file its name; how many whole steps came, and bytes of whole
+    /// elements after them. What came of one more element is no value, and is left out.
     pub fn close(mut self) -> Result<(u64, u64), IoError> {
         let step = self.inner.iter().product::<i64>().max(1) as u64 * self.element.bytes();
-        let (frames, leftover) = (self.bytes / step, self.bytes % step);
+        let torn = self.torn() as u64;
+        let whole = self.bytes - torn;
+        let (frames, leftover) = (whole / step, whole % step);
         let mut close = || -> io::Result<()> {
+            if torn > 0 {
+                let end = self.file.seek(SeekFrom::Current(-(torn as i64)))?;
+                self.file.set_len(end)?;
+            }
             if leftover > 0 {
                 io::copy(&mut io::Read::take(io::repeat(0), step - leftover), &mut self.file)?;
             }

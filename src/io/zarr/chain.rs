@@ -7,6 +7,7 @@
 //!
 //! The size of everything is known before it is decoded, and nothing grows beyond it.
 
+use super::blosc;
 use super::crc::crc32c;
 use super::shard::Shard;
 use crate::graph::types::Element;
@@ -42,12 +43,14 @@ pub(super) enum Squeeze {
     Gzip(u8),
     Zstd(u8),
     Crc32c,
+    /// Only read: how it compressed is said in every chunk.
+    Blosc,
 }
 
 /// Bytes that a codec adds to what it was given, if that is always the same.
 fn added(squeeze: Squeeze) -> Option<u64> {
     match squeeze {
-        Squeeze::Gzip(_) | Squeeze::Zstd(_) => None,
+        Squeeze::Gzip(_) | Squeeze::Zstd(_) | Squeeze::Blosc => None,
         Squeeze::Crc32c => Some(4),
     }
 }
@@ -64,6 +67,7 @@ pub(super) fn unsqueeze(squeeze: &[Squeeze], mut bytes: Vec<u8>, expected: Optio
                 bounded(&mut decoder, size, "zstd")?
             }
             Squeeze::Crc32c => checked(bytes)?,
+            Squeeze::Blosc => blosc::decode(&bytes, size.unwrap_or(UNKNOWN))?,
         };
     }
     match expected {
@@ -78,7 +82,7 @@ pub(super) fn unsqueeze(squeeze: &[Squeeze], mut bytes: Vec<u8>, expected: Optio
 const UNKNOWN: u64 = 1 << 31;
 
 /// Everything that a decoder has, but no more than it should.
-fn bounded(decoder: &mut dyn Read, size: Option<u64>, codec: &str) -> Result<Vec<u8>> {
+pub(super) fn bounded(decoder: &mut dyn Read, size: Option<u64>, codec: &str) -> Result<Vec<u8>> {
     let most = size.unwrap_or(UNKNOWN);
     // A liar gets a little at a time: memory is asked for as bytes come.
     let mut bytes = room(most.min(1 << 20))?;
@@ -116,6 +120,7 @@ pub(super) fn squeezed(squeeze: &[Squeeze], bytes: &[u8]) -> std::io::Result<Opt
             }
             Squeeze::Zstd(level) => zstd::bulk::compress(from, (*level).into())?,
             Squeeze::Crc32c => [from, &crc32c(from).to_le_bytes()].concat(),
+            Squeeze::Blosc => return Err(std::io::Error::other("blosc is only read")),
         });
     }
     Ok(done)

@@ -360,8 +360,9 @@ fn chain(value: &Value, element: Element, chunk: &[i64], nested: usize) -> Resul
             ("gzip", Some(_)) => squeeze.push(Squeeze::Gzip(5)),
             ("zstd", Some(_)) => squeeze.push(Squeeze::Zstd(1)),
             ("crc32c", Some(_)) => squeeze.push(Squeeze::Crc32c),
+            ("blosc", Some(_)) => squeeze.push(Squeeze::Blosc),
             (other, _) => {
-                let known = "save it with `zstd`, `gzip` or no compression";
+                let known = "save it with `zstd`, `gzip`, `blosc` or no compression";
                 return Err(fault(format!(
                     "has the codec `{}`, which is not read here",
                     brief(&json!(other))

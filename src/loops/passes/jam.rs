@@ -25,82 +25,24 @@
 //! ring is as large as the most rows that a band holds of it, and what a band computes is part of that.
 
 mod alike;
+mod choice;
 mod tall;
 
+pub use choice::{Choice, Work};
+
+use self::choice::work;
 use super::simplify::{Simplifier, Values};
+use crate::access::order::Planes;
 use crate::graph::scalar::BinaryFn;
-use crate::graph::types::Element;
-use crate::loops::builder::Builder;
 use crate::loops::ir::{Block, For, If, Kernel, LoopKind, Op, Statement, ValueId};
 use crate::loops::vary::growth;
 use std::collections::BTreeSet;
-use std::fmt;
-use std::ops::AddAssign;
 
 /// Bodies of more operations than this are not made: code has to fit its cache, and to be compiled.
 const LARGEST: usize = 2_000;
 
 /// Rows that read a source across are made in blocks of so many, which is a line of the cache or more.
 pub const BLOCK: usize = 16;
-
-/// How many rows are computed together, and what that saves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// 1 if each row is on its own.
-    pub rows: usize,
-    /// What as many rows take on their own.
-    pub apart: Work,
-    /// What they take together.
-    pub jammed: Work,
-    /// What they take where they divide their coordinates alike, if there is code for that.
-    pub alike: Option<Work>,
-    /// What twice as many take there, if there is code for that.
-    pub tall: Option<Work>,
-}
-
-/// What a step along a row does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Work {
-    /// Elements read from buffers and tables.
-    pub loads: usize,
-    /// Operations on values, but for sums and products of offsets and the masks of rings, which cost next to nothing.
-    pub operations: usize,
-}
-
-impl Work {
-    fn total(self) -> usize {
-        self.loads + self.operations
-    }
-
-    fn times(self, count: usize) -> Work {
-        Work { loads: self.loads * count, operations: self.operations * count }
-    }
-}
-
-impl AddAssign for Work {
-    fn add_assign(&mut self, other: Work) {
-        self.loads += other.loads;
-        self.operations += other.operations;
-    }
-}
-
-impl fmt::Display for Choice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (apart, jammed) = (self.apart, self.jammed);
-        if self.rows == 1 {
-            return write!(f, "one row at a time: {} loads, {} operations", jammed.loads, jammed.operations);
-        }
-        write!(f, "{} rows at a time: {} loads instead of {}, ", self.rows, jammed.loads, apart.loads)?;
-        write!(f, "{} operations instead of {}", jammed.operations, apart.operations)?;
-        if let Some(alike) = self.alike {
-            write!(f, ", {} where they divide alike", alike.operations)?;
-        }
-        match self.tall {
-            Some(tall) => write!(f, ", {} where {} rows do", tall.operations, 2 * self.rows),
-            None => Ok(()),
-        }
-    }
-}
 
 /// The kernel with its rows jammed where that pays, and what was chosen.
 ///
@@ -109,14 +51,23 @@ impl fmt::Display for Choice {
 ///
 /// Rows that go across the rows of a source which the loop around them goes along (`b[y, x] = a[x, y]`) are made in
 /// blocks: what they load lies side by side.
-pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
+///
+/// Where the loop around the row goes through planes, it is their rows that are made together, all of them.
+pub fn jam(kernel: &Kernel, planes: Option<Planes>) -> (Kernel, Choice) {
     let (single, one) = jammed(kernel, 1);
+    let choice =
+        |rows: usize, jammed: Work| Choice { rows, apart: one.times(rows), jammed, ..Choice::default() };
+    if let Some(planes) = planes {
+        let mut jammer = Jammer { planes: Some(planes), ..Jammer::new(kernel, planes.count) };
+        jammer.outside(&kernel.body);
+        if (1..=LARGEST).contains(&jammer.work.total()) {
+            let choice = Choice { makes_planes: true, ..choice(planes.count, jammer.work) };
+            return (jammer.simplifier.builder.finish(), choice);
+        }
+    }
     if one.total() * BLOCK <= LARGEST && goes_across(kernel, &kernel.body) {
         let (kernel, work) = jammed(kernel, BLOCK);
-        return (
-            kernel,
-            Choice { rows: BLOCK, apart: one.times(BLOCK), jammed: work, alike: None, tall: None },
-        );
+        return (kernel, choice(BLOCK, work));
     }
     let pays =
         |rows: usize, work: Work| work.total() <= LARGEST && work.total() * 10 <= one.total() * rows * 9;
@@ -125,11 +76,9 @@ pub fn jam(kernel: &Kernel) -> (Kernel, Choice) {
     let mut tried = tried.map(|rows| (rows, jammed(kernel, rows)));
     match tried.find(|(rows, (_, work))| pays(*rows, *work)) {
         Some((rows, (plain, work))) => {
-            let plain =
-                (plain, Choice { rows, apart: one.times(rows), jammed: work, alike: None, tall: None });
-            alike::alike(kernel, rows, [one, work]).unwrap_or(plain)
+            alike::alike(kernel, rows, [one, work]).unwrap_or((plain, choice(rows, work)))
         }
-        None => (single, Choice { rows: 1, apart: one, jammed: one, alike: None, tall: None }),
+        None => (single, choice(1, one)),
     }
 }
 
@@ -143,6 +92,8 @@ pub fn jammed(kernel: &Kernel, rows: usize) -> (Kernel, Work) {
 struct Jammer<'k> {
     simplifier: Simplifier<'k>,
     rows: usize,
+    /// They are those of all planes at one place.
+    planes: Option<Planes>,
     work: Work,
     /// The work of rows that divide alike; none if there is to be no code for them.
     alike: Option<Work>,
@@ -152,7 +103,8 @@ struct Jammer<'k> {
 
 impl<'k> Jammer<'k> {
     fn new(kernel: &'k Kernel, rows: usize) -> Self {
-        Jammer { simplifier: Simplifier::new(kernel), rows, work: Work::default(), alike: None, tall: None }
+        let (simplifier, work) = (Simplifier::new(kernel), Work::default());
+        Jammer { simplifier, rows, planes: None, work, alike: None, tall: None }
     }
 }
 
@@ -250,6 +202,9 @@ impl Jammer<'_> {
     /// How many groups of rows `lo..hi` has: coordinates are so small that their difference does not wrap. Whole ones,
     /// but for blocks, the last of which lies over the one before it: it stores the same there once more.
     fn groups(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
+        if let Some(planes) = self.planes {
+            return self.all_planes(planes, lo, hi);
+        }
         let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
         let zero = self.simplifier.builder.int(0);
         let shift = self.simplifier.builder.int(self.rows.trailing_zeros().into());
@@ -264,6 +219,16 @@ impl Jammer<'_> {
         self.simplifier.binary(BinaryFn::Max, groups, zero)
     }
 
+    /// 1 if `lo..hi` are all planes, else 0: of some there is no code that makes them together.
+    fn all_planes(&mut self, planes: Planes, lo: ValueId, hi: ValueId) -> ValueId {
+        let builder = &mut self.simplifier.builder;
+        let [first, end] = [0, planes.count as i64].map(|at| builder.int(planes.first + at));
+        let [begins, ends] = [(lo, first), (hi, end)].map(|(a, b)| builder.binary(BinaryFn::Eq, a, b));
+        let all = builder.binary(BinaryFn::And, begins, ends);
+        let [one, zero] = [1, 0].map(|number| builder.int(number));
+        builder.select(all, one, zero)
+    }
+
     /// Whether `lo..hi` has fewer rows than a group.
     fn are_few(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
         let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
@@ -274,6 +239,9 @@ impl Jammer<'_> {
     /// The first row of a group of `lo..hi`. Blocks go up through their source, which is what processors foresee: from
     /// the last one to the first where rows go down it.
     fn base(&mut self, nest: &Nest<'_>, (lo, hi): (ValueId, ValueId), group: ValueId) -> ValueId {
+        if let Some(planes) = self.planes {
+            return self.simplifier.builder.int(planes.first);
+        }
         if self.rows != BLOCK {
             return self.after(lo, group);
         }
@@ -576,38 +544,6 @@ fn no_stores(block: &Block) -> bool {
     })
 }
 
-/// What statements do; loops inside count as one step.
-fn work(builder: &Builder, statements: &[Statement]) -> Work {
-    let mut sum = Work::default();
-    for statement in statements {
-        match statement {
-            Statement::Let(id) => sum += cost(builder, *id),
-            Statement::Store(..) => {}
-            Statement::For(looped) => sum += work(builder, &looped.body.statements),
-            Statement::If(choice) => {
-                sum += work(builder, &choice.then.statements);
-                sum += work(builder, &choice.otherwise.statements);
-            }
-        }
-    }
-    sum
-}
-
-fn cost(builder: &Builder, id: ValueId) -> Work {
-    let (loads, operations) = match builder.op(id) {
-        Op::Const(_) | Op::Arg(_) | Op::Var | Op::Carried | Op::Result => (0, 0),
-        Op::Load(..) | Op::Table(..) => (1, 0),
-        Op::Binary(BinaryFn::Add | BinaryFn::Sub | BinaryFn::Mul, ..)
-            if builder.element(id) == Element::I64 =>
-        {
-            (0, 0)
-        }
-        Op::Binary(BinaryFn::And, _, mask) if matches!(builder.op(*mask), Op::Arg(_)) => (0, 0),
-        Op::Unary(..) | Op::Binary(..) | Op::Fma(..) | Op::Select(..) | Op::Cast(_) => (0, 1),
-    };
-    Work { loads, operations }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{jam, jammed};
@@ -656,7 +592,7 @@ mod tests {
     fn check(body: &str, expect: &str) {
         let kernel = kernel(body);
         verify(&kernel).expect("keeps the laws");
-        let (after, choice) = jam(&kernel);
+        let (after, choice) = jam(&kernel, None);
         assert_eq!(choice.to_string(), expect);
         agree(&kernel, &sweep(after));
         for rows in [2, 4, 8] {
@@ -696,7 +632,7 @@ mod tests {
     fn rows_of_different_bounds_stay_apart() {
         let kernel = kernel(&format!("v10: i64 = min v5 v2\n{SUM}"));
         assert_eq!(jammed(&kernel, 4).0, jammed(&kernel, 1).0);
-        assert_eq!(jam(&kernel).1.rows, 1);
+        assert_eq!(jam(&kernel, None).1.rows, 1);
     }
 
     /// A cell of eight rows; what is made of its number is made once where four rows are in it.
@@ -720,7 +656,7 @@ row v14 in v9..v2
     fn rows_of_a_cell_share_what_is_made_of_its_number() {
         let expect = "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20, 8 where they divide alike, 12 where 8 rows do";
         check(CELLS, expect);
-        let text = sweep(jam(&kernel(CELLS)).0).to_string();
+        let text = sweep(jam(&kernel(CELLS), None).0).to_string();
         let counts = (text.matches("row ").count(), text.matches("sqrt").count());
         assert_eq!(counts, (4, 1 + 1 + 4 + 1), "{text}");
     }
@@ -729,7 +665,7 @@ row v14 in v9..v2
     #[test]
     fn two_groups_of_a_cell_go_together() {
         let kernel = kernel(CELLS);
-        let (after, choice) = jam(&kernel);
+        let (after, choice) = jam(&kernel, None);
         assert_eq!(choice.tall.map(|work| work.operations), Some(4 + 8));
         agree(&kernel, &after);
         let (four, _) = jammed(&kernel, 4);
@@ -811,7 +747,7 @@ for v10 in v9..v3
         let rows = [row(11, "v10..v3"), row(17, "v3..v9"), row(23, "v9..v2")].concat();
         let body = format!("v9: i64 = const 6\nv10: i64 = const 0\n{rows}");
         check(&body, "4 rows at a time: 5 loads instead of 8, 4 operations instead of 4");
-        assert_eq!(sweep(jam(&kernel(&body)).0).to_string().matches("row ").count(), 4);
+        assert_eq!(sweep(jam(&kernel(&body), None).0).to_string().matches("row ").count(), 4);
     }
 
     #[test]

@@ -124,10 +124,22 @@ impl<'k> Simplifier<'k> {
 
     pub(super) fn choice(&mut self, choice: &If) {
         let condition = self.get(choice.condition);
+        if let Some(value) = self.builder.constant(condition) {
+            return self.chosen(choice, value.is_true());
+        }
         let then = self.arm(&choice.then, choice.results.iter().map(|(_, a, _)| *a));
         let otherwise = self.arm(&choice.otherwise, choice.results.iter().map(|(_, _, b)| *b));
         let results = self.builder.choose(condition, then, otherwise);
         choice.results.iter().zip(results).for_each(|((result, _, _), new)| self.set(*result, new));
+    }
+
+    /// The arm of a choice that is known to be taken, in its place.
+    fn chosen(&mut self, choice: &If, outcome: bool) {
+        self.statements(if outcome { &choice.then.statements } else { &choice.otherwise.statements });
+        for (result, then, otherwise) in &choice.results {
+            let value = self.get(if outcome { *then } else { *otherwise });
+            self.set(*result, value);
+        }
     }
 
     fn arm(&mut self, block: &Block, results: impl Iterator<Item = ValueId>) -> (Block, Vec<ValueId>) {

@@ -38,7 +38,7 @@ export class Palette {
     const image = new ImageData(columns, rows);
     const pixels = new Uint32Array(image.data.buffer);
     if (channels === 1) this.paintMap(numbers, pixels);
-    else this.paintColours(numbers, image.data, rows * columns, channels);
+    else this.paintColours(numbers, pixels, channels);
     return image;
   }
 
@@ -54,15 +54,12 @@ export class Palette {
     }
   }
 
-  paintColours(numbers, bytes, plane, channels) {
-    const [lo, hi] = this.range ?? [0, 1];
-    const span = hi - lo;
-    bytes.fill(255);
-    for (let c = 0; c < channels; c++) {
-      for (let i = 0, from = c * plane; i < plane; i++) {
-        const level = ((numbers[from + i] - lo) / span) * 255;
-        bytes[4 * i + c] = level >= 255 ? 255 : level > 0 ? (level + 0.5) | 0 : 0; // NaN is not above 0
-      }
+  // The server has made levels of colours.
+  paintColours(levels, pixels, channels) {
+    const plane = pixels.length;
+    for (let i = 0; i < plane; i++) {
+      const opacity = channels === 4 ? levels[3 * plane + i] : 255;
+      pixels[i] = levels[i] | (levels[plane + i] << 8) | (levels[2 * plane + i] << 16) | (opacity << 24);
     }
   }
 

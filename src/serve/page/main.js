@@ -2,19 +2,20 @@
 
 import { Camera, CLOSEST, floorDiv } from "/camera.js";
 import { Palette, naturalRange, rangeOf } from "/colour.js";
-import { ROUGH, SIDE, Tiles } from "/tiles.js";
+import { ROUGH, SIDE, SMALL, Tiles } from "/tiles.js";
 import { bigint, readAddress, writeAddress } from "/address.js";
 import * as panel from "/panel.js";
 
 const $ = (id) => document.getElementById(id);
 const canvas = $("map");
-const context = canvas.getContext("2d");
+const context = canvas.getContext("2d", { alpha: false });
 const camera = new Camera();
 const tiles = new Tiles(arrived);
 const COARSER = 4; // how many levels above the sharp one comes first
 const SLOW = 1000; // milliseconds of a tile that is worth waiting for with less
 const QUICK = 100; // and of one whose code takes as long as it does
 const FARTHEST_LEVEL = 60; // of which the server has tiles
+const NUMBERS = 44; // pixels of an element that has room for its value
 
 const state = {
   script: null, // what /script says under `params`
@@ -23,8 +24,9 @@ const state = {
   layer: null, // one of its layers
   plane: null, // { rows, columns, channels, at }
   params: {}, // those that differ from the script
-  address: null, // what tiles are asked for by: layer, cut, parameters
+  address: null, // what tiles are asked for by: layer, cut, parameters, and the range of colours
   set: "", // what tiles belong to: the address, of an edition
+  exact: "", // the set of the elements themselves: the same, but for colours
   before: "", // the set that is shown until the new one is there
   looks: {}, // layer name -> { map, range, fitted }
   cursor: null, // pixels: down, right
@@ -34,6 +36,7 @@ let palette;
 
 // ---- what is shown -------------------------------------------------------------------------------------------
 
+// Colours are asked for as bytes, a quarter of what their elements would be; those under the cursor are asked for apart.
 function query() {
   const { layer, plane, params } = state;
   const dims = [plane.channels, plane.rows, plane.columns].filter((dim) => dim !== null);
@@ -41,8 +44,12 @@ function query() {
   const at = Object.entries(plane.at).filter(([dim]) => !dims.includes(Number(dim)));
   if (at.length) words.set("at", at.map(([dim, value]) => `${dim}:${value}`).join(","));
   settings(words, params);
-  return { layer: layer.name, words: words.toString() };
+  const exact = words.toString();
+  if (coloured()) words.set("range", lookOf(layer).range.join(".."));
+  return { layer: layer.name, exact, words: words.toString() };
 }
+
+function coloured() { return !!state.plane && state.plane.channels !== null; }
 
 function settings(words, params) {
   for (const name of Object.keys(params).sort()) words.append("set", `${name}=${params[name]}`);
@@ -53,7 +60,9 @@ function settings(words, params) {
 function reset() {
   if (!state.layer) return;
   state.address = query();
-  const set = `${state.script.digest} ${state.address.layer} ${state.address.words}`;
+  const setOf = (words) => `${state.script.digest} ${state.address.layer} ${words}`;
+  const set = setOf(state.address.words);
+  state.exact = setOf(state.address.exact);
   if (set !== state.set) {
     if (tiles.of(state.set).length) state.before = state.set;
     state.set = set;
@@ -66,7 +75,7 @@ function reset() {
 }
 
 function lookOf(layer) {
-  const channels = state.plane.channels === null ? 1 : 3;
+  const channels = coloured() ? 3 : 1;
   return (state.looks[`${layer.name} ${channels}`] ??= {
     map: layer.colormap ?? (layer.element === "bool" ? "grey" : "viridis"),
     range: layer.range ?? naturalRange(layer.element, channels),
@@ -79,7 +88,7 @@ function show() {
   panel.showLayers(program.layers, state.layer.name, choose);
   panel.showDims(state.layer, state.plane, (plane) => { state.plane = tidy(plane); reset(); });
   panel.showParams(program.params, state.own, state.params, turn);
-  $("maps").hidden = $("ramp").hidden = state.plane.channels !== null;
+  $("maps").hidden = $("ramp").hidden = coloured();
   panel.showMaps(palette.maps, palette.name, (map) => look({ map }));
   panel.showRange(palette.range, (range) => look({ range }));
 }
@@ -89,6 +98,7 @@ function fileName() { return state.script.name.split(/[/\\]/).at(-1); }
 function look(change) {
   if (!state.layer) return;
   Object.assign(lookOf(state.layer), change);
+  if (coloured()) return reset();
   const looks = lookOf(state.layer);
   palette.set(looks.map, looks.range);
   panel.showMaps(palette.maps, palette.name, (map) => look({ map }));
@@ -205,7 +215,7 @@ function take(script) {
 // The script has nothing that can be seen. The address stays: it is read again once there is something.
 function nothing() {
   [saving, turned].forEach(clearTimeout);
-  Object.assign(state, { layer: null, plane: null, set: "", before: "" });
+  Object.assign(state, { layer: null, plane: null, set: "", exact: "", before: "" });
   tiles.want([]);
   panel.clear();
   clear();
@@ -339,8 +349,9 @@ function level() {
 // Tiles of a level that the screen shows, and those around it, nearest to the middle first.
 function covering(k, samples, margin) {
   const side = BigInt(samples) << BigInt(k);
-  const [top, left] = [0, 1].map((way) => floorDiv(camera.toCell(0, way), side) - margin);
-  const [bottom, right] = [0, 1].map((way) => floorDiv(camera.toCell(camera.size[way], way), side) + margin);
+  // Half a pixel in: what is less is not drawn.
+  const [top, left] = [0, 1].map((way) => floorDiv(camera.toCell(0.5, way), side) - margin);
+  const [bottom, right] = [0, 1].map((way) => floorDiv(camera.toCell(camera.size[way] - 0.5, way), side) + margin);
   const found = [];
   for (let row = top; row <= bottom; row++) {
     for (let column = left; column <= right; column++) {
@@ -362,11 +373,18 @@ function inside({ k, side: samples, row, column }) {
 }
 
 function wish(one, kind) {
-  const { layer, words } = state.address;
-  return { ...one, key: keyOf(one), address: `/tiles/${layer}/${-one.k}`, words, set: state.set, kind, ...paces() };
+  const { layer, words, exact } = state.address;
+  const own = kind === "exact" ? { words: exact, set: state.exact } : { words, set: state.set };
+  return { ...one, key: keyOf(one, own.set), address: `/tiles/${layer}/${-one.k}`, ...own, kind, ...paces() };
 }
 
-function keyOf({ k, side, row, column }) { return `${state.set} ${k} ${side} ${row} ${column}`; }
+function keyOf({ k, side, row, column }, set = state.set) { return `${set} ${k} ${side} ${row} ${column}`; }
+
+// The tile of a size that a cell lies in.
+function tileAt(cell, k, side) {
+  const [row, column] = cell.map((one) => floorDiv(one, BigInt(side) << BigInt(k)));
+  return { k, side, row, column };
+}
 
 // What tiles are timed by: one for all levels that leave elements out, and one for that which does not.
 function paces() {
@@ -385,10 +403,19 @@ function wishes() {
   const slow = pace.sharp > SLOW;
   const middle = slow && sharp.some((tile) => !tiles.get(keyOf(tile))) ? covering(k + 2, SIDE, 0n) : [];
   const rough = bare || state.fitting ? covering(k + COARSER, ROUGH, 0n) : [];
+  const fitting = coloured() && state.fitting ? rough : [];
   const known = new Set(sharp.map(keyOf));
   const around = slow ? [] : covering(k, SIDE, 2n).filter((one) => !known.has(keyOf(one)));
-  return [...rough.map((one) => wish(one, "rough")), ...middle.map((one) => wish(one, "middle")), ...sharp.map((one) => wish(one, "sharp")),
+  return [...[...elements(k), ...fitting].map((one) => wish(one, "exact")),
+    ...rough.map((one) => wish(one, "rough")), ...middle.map((one) => wish(one, "middle")), ...sharp.map((one) => wish(one, "sharp")),
     ...around.map((one) => wish(one, "around")), ...ahead(k).map((one) => wish(one, "ahead"))];
+}
+
+// Where colours are shown, the elements that are told in numbers: under the cursor, or all that have room for them.
+function elements(k) {
+  if (!coloured()) return [];
+  if (camera.scale >= NUMBERS) return covering(0, SMALL, 0n);
+  return state.cursor ? [tileAt([0, 1].map((way) => camera.toCell(state.cursor[way], way)), k, SMALL)].filter(inside) : [];
 }
 
 // One tile of each level that the next step of the wheel asks for: the server has code for it then. Only where tiles
@@ -415,7 +442,7 @@ function hasAny({ k, row, column }) {
 function settle() {
   if (!state.fitting || !state.layer) return;
   for (const [k, side] of [[level() + COARSER, ROUGH], [level(), SIDE]]) {
-    const needed = covering(k, side, 0n).map((one) => tiles.get(keyOf(one)));
+    const needed = covering(k, side, 0n).map((one) => tiles.get(keyOf(one, state.exact)));
     if (needed.length === 0 || !needed.every(Boolean)) continue;
     state.fitting = false;
     return look({ range: rangeOf(needed) ?? [0, 1] });
@@ -423,6 +450,11 @@ function settle() {
 }
 
 function fit() {
+  if (coloured()) {
+    state.fitting = true;
+    settle();
+    return later();
+  }
   const shown = tiles.of(state.set).filter(({ k }) => k === level()).filter(visible);
   const range = rangeOf(shown);
   if (range) look({ range });
@@ -440,7 +472,7 @@ let arrivals = 0;
 function arrived() {
   settle();
   if (tiles.missing() === 0) return later();
-  arrivals ||= setTimeout(() => { arrivals = 0; later(); }, 100);
+  arrivals ||= setTimeout(() => { arrivals = 0; later(); }, 200);
 }
 
 function rectOf({ k, rows, columns, first }) {
@@ -507,7 +539,7 @@ function paint(tile, budget) {
 // The numbers themselves, where elements are large enough to hold them.
 function values() {
   const size = camera.scale;
-  if (size < 44 || palette.range === null) return;
+  if (size < NUMBERS || palette.range === null) return;
   const ratio = devicePixelRatio;
   context.save();
   context.scale(ratio, ratio);
@@ -544,8 +576,8 @@ function at(cell) {
   for (let k = 0; k <= level() + 6; k++) {
     const step = 1n << BigInt(k);
     const sample = cell.map((one) => floorDiv(one, step));
-    const look = (side) => tiles.get(keyOf({ k, side, row: floorDiv(sample[0], BigInt(side)), column: floorDiv(sample[1], BigInt(side)) }));
-    const tile = look(SIDE) ?? look(ROUGH);
+    const look = (side) => tiles.get(keyOf(tileAt(cell, k, side), state.exact));
+    const tile = look(SIDE) ?? look(ROUGH) ?? look(SMALL);
     if (!tile) continue;
     const [row, column] = sample.map((number, way) => Number(number - tile.first[way]));
     if (row < 0 || column < 0 || row >= tile.rows || column >= tile.columns) continue;

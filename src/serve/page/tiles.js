@@ -10,6 +10,7 @@ import { npy } from "/npy.js";
 
 export const SIDE = 128; // samples of a sharp tile, each way: little of it lies beyond the edges of the screen
 export const ROUGH = 64; // and of one that comes before it
+export const SMALL = 16; // and of one whose elements are told in numbers
 const LONGEST = 4096n; // samples of a request, each way
 const FAR = 24; // the level from which on the server has other code for every 65,536 samples each way
 const AT_ONCE = 4; // the browser keeps six connections; one waits for news
@@ -24,6 +25,7 @@ export class Tiles {
     this.ready = new Map(); // key -> tile, the one used longest ago first
     this.asked = new Map(); // key -> AbortController, one for all tiles of a request
     this.failed = new Map(); // key -> why
+    this.begun = new Set(); // levels of a set of which a tile has come: the server has code for them
     this.wishes = [];
     this.pause = 0;
     this.times = {};
@@ -32,6 +34,7 @@ export class Tiles {
   get(key) { return this.ready.get(key); }
 
   // What is wanted now, best first: { key, address, words, set, k, side, row, column, kind, pace, near }
+  // A kind is exact (for numbers), rough, middle, sharp, around or ahead.
   want(wishes) {
     this.wishes = wishes;
     const wanted = new Set(wishes.map(({ key }) => this.asked.get(key)));
@@ -52,7 +55,7 @@ export class Tiles {
       const asked = this.requests().size;
       if (asked >= AT_ONCE) return;
       if (LATER.includes(wish.kind) && (asked > 1 || (asked && this.missing()))) return;
-      if (wish.kind === "rough" && !this.mayAskRough(wish.pace)) continue;
+      if (wish.kind === "rough" && !this.mayAskRough(wish)) continue;
       if (this.open(wish)) this.fetch(this.block(wish));
     }
   }
@@ -64,7 +67,7 @@ export class Tiles {
   block(wish) {
     const same = this.wishes.filter(({ kind, k, side }) => kind === wish.kind && k === wish.k && side === wish.side);
     const open = new Map(same.filter((one) => this.open(one)).map((one) => [`${one.row},${one.column}`, one]));
-    const most = this.most(wish, same.length);
+    const most = this.most(wish, same.length, open.size);
     const tilesOf = ([top, left, bottom, right]) => {
       const tiles = [];
       for (let row = top; row <= bottom; row++) for (let column = left; column <= right; column++) tiles.push(open.get(`${row},${column}`));
@@ -95,14 +98,14 @@ export class Tiles {
   }
 
   // How many tiles a request has at the most: what takes a fifth of a second, so that the picture fills steadily and
-  // all cores have some of it. Where tiles share most of their work it may take longer, one half of the view each.
-  most({ kind, pace, near }, all) {
+  // all cores have some of it, to the end. Where tiles share most of their work it may take longer, one half of the view each.
+  most({ kind, pace, near }, all, open) {
     const { sharp, limit } = this.pace(pace);
     // Before any is there: elements that do not lie side by side have taken up to four times as long.
     const each = sharp || 4 * this.pace(near).sharp;
-    if (kind === "rough" || kind === "middle" || kind === "ahead" || !each) return 1;
-    const [time, parts] = this.shares(pace) ? [4000, 2] : [200, 8];
-    return Math.max(1, Math.min(limit, Math.floor(time / each), Math.ceil(all / parts)));
+    if (!["sharp", "around"].includes(kind) || !each) return 1;
+    const [time, fair] = this.shares(pace) ? [4000, Math.ceil(all / 2)] : [200, Math.ceil(Math.min(all / 8, open / AT_ONCE))];
+    return Math.max(1, Math.min(limit, Math.floor(time / each), fair));
   }
 
   // Whether neighbours share so much of their work that no tile is asked for alone.
@@ -151,11 +154,12 @@ export class Tiles {
     (this.times[tiles[0].pace] ??= this.pace(tiles[0].pace)).limit = Math.floor(tiles.length / 2);
   }
 
-  // One at a time until it is known that they come quickly, so that the sharp ones do not wait for them.
-  mayAskRough(pace) {
-    const { rough } = this.pace(pace);
+  // One at a time until it is known that they come quickly, so that the sharp ones do not wait for them: where the server
+  // has no code yet, one core makes it for the rough ones, and the other for the sharp ones.
+  mayAskRough(wish) {
+    const { rough } = this.pace(wish.pace);
     const asked = [...this.requests()].filter(({ kind }) => kind === "rough").length;
-    return asked < (rough > 0 && rough < 200 ? AT_ONCE : 1);
+    return asked < (rough > 0 && rough < 200 && this.begun.has(levelOf(wish)) ? AT_ONCE : 1);
   }
 
   rest() {
@@ -164,6 +168,7 @@ export class Tiles {
   }
 
   keep(tiles, response, buffer) {
+    this.begun.add(levelOf(tiles[0]));
     const { shape, values } = npy(buffer);
     const [channels, ...size] = shape.length === 3 ? shape : [1, ...shape];
     const first = (response.headers.get("itp-origin") ?? "0,0").split(",").map(BigInt);
@@ -190,6 +195,8 @@ export class Tiles {
   // What failed for good is tried again when the script is another.
   forgive() { this.failed.clear(); }
 }
+
+function levelOf({ set, k, side }) { return `${set} ${k} ${side}`; }
 
 // What a block of samples has of one of its tiles.
 function cut({ side, row, column }, { channels, size, first, values }) {

@@ -263,3 +263,31 @@ fn hostile_bodies() {
         ),
     ]);
 }
+
+/// Bodies whose code is long: its registers, its steps and its reads were once worked out in a time that grew with their square.
+#[test]
+fn hostile_code() {
+    let sum = |element: &str, count: usize, term: fn(usize) -> String| {
+        let terms: Vec<_> = (0..count).map(term).collect();
+        format!("tensor d: f32[x: inf] = x\ntensor a: {element}[x: inf] = {}\n", terms.join(" + "))
+    };
+    check(&[
+        made(
+            "1000 divisions of sums",
+            sum("i64", 1_000, |i| format!("(x + {}) // 7", 7 * i)),
+            &["run --read a[0:2] => 0 [499500 499500]"],
+        ),
+        made("15000 sines", sum("f32", 15_000, |i| format!("sin(x + {i})")), &["check => 1 E0902"]),
+        made("9000 powers", sum("i64", 9_000, |i| format!("(x + {i}) ** x")), &["check => 1 E0902"]),
+        made(
+            "2000 clamped reads",
+            sum("f32", 2_000, |i| format!("d[clamp(x * {i}, 0, 9)]")),
+            &["run --read a[0] => 0 0.0"],
+        ),
+        made(
+            "1500 reads at quotients",
+            sum("f32", 1_500, |i| format!("d[x // {}]", i + 2)),
+            &["run --read a[0] => 0 0.0"],
+        ),
+    ]);
+}

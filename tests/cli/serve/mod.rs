@@ -129,6 +129,10 @@ fn tiles_hold_every_so_many_elements() {
     check("/tiles/ramp/0/0/0.npy?dims=x,y", "(256, 256)", "0,0", 0.0, 255_255.0);
     check("/tiles/turned/0/0/0.npy", "(256, 256)", "0,0", 0.0, 255_255.0);
     check("/tiles/sheet/0/0/0.npy?dims=c,y,x", "(3, 256, 256)", "0,0", 0.25, 0.75);
+    let levels = serving.get("/tiles/sheet/0/0/0.npy?dims=c,y,x&range=0..1");
+    assert_eq!(levels.shape(), "(3, 256, 256)");
+    assert!(String::from_utf8_lossy(&levels.body).contains("'|u1'"));
+    assert_eq!([levels.body[levels.body.len() - 3 * 65536], levels.body[levels.body.len() - 1]], [64, 191]);
     // Far from home an f32 is coarse, and still there.
     check("/tiles/ramp/0/3906250000000/0.npy", "(256, 256)", "0,1000000000000000", 1e15, 1e15 + 255_255.0);
 }

@@ -38,8 +38,14 @@ pub(super) fn alike(kernel: &Kernel, rows: usize, [one, general]: [Work; 2]) -> 
     let tall = made(Some(Work::default()));
     let less = little(&tall)?;
     let jammer = if tall.tall.is_some_and(|work| tall::pays(work, less)) { tall } else { made(None) };
-    let choice =
-        Choice { rows, apart: one.times(rows), jammed: general, alike: Some(less), tall: jammer.tall };
+    let choice = Choice {
+        rows,
+        makes_planes: false,
+        apart: one.times(rows),
+        jammed: general,
+        alike: Some(less),
+        tall: jammer.tall,
+    };
     Some((jammer.simplifier.builder.finish(), choice))
 }
 
