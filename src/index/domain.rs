@@ -164,6 +164,11 @@ impl Domain {
         &self.dims
     }
 
+    /// Where its coordinates lie.
+    pub fn intervals(&self) -> Vec<Interval> {
+        self.dims.iter().map(|dim| dim.interval).collect()
+    }
+
     /// The sizes, or `None` when a dimension is unbounded.
     pub fn shape(&self) -> Option<Vec<i64>> {
         self.dims.iter().map(|dim| dim.interval.len()).collect()

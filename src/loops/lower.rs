@@ -22,6 +22,7 @@
 //! A recurrence reads the tensor it computes: then [`Lowered::own`] says which source that is. Both buffers may be the
 //! same memory as long as no call reads an element that it writes, which one step of the recurrence per call ensures.
 
+mod draft;
 mod hash;
 mod layout;
 mod lists;
@@ -33,9 +34,8 @@ mod walks;
 
 use super::builder::{Builder, OpenLoop};
 use super::ir::{Buffer, BufferId, Kernel, LoopKind, ValueId};
+use super::passes::Pass;
 use super::passes::jam::{BLOCK, Choice};
-use super::passes::{self, Pass};
-use crate::access::order::{Planes, loop_order, planes};
 use crate::access::skip::Walks;
 use crate::access::{TensorAccess, view_access};
 use crate::graph::body::{self, Body, Coord, NodeId, TensorId};
@@ -45,10 +45,11 @@ use crate::graph::types::Element;
 use crate::graph::view::{View, row_major};
 use crate::graph::{BlendKind, Graph, TensorKind, WindowBody};
 use crate::index::{Interval, Window};
+use draft::Draft;
 use layout::Layout;
 pub use layout::{BufferBox, BufferDim};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use strips::{Piece, Strip, strips};
+use strips::{Piece, Strip};
 
 /// A kernel and what its buffers are.
 #[derive(Clone, Debug)]
@@ -115,13 +116,12 @@ pub fn lower_until(
     let target = Target {
         name: &declared.name,
         tensor: Some(tensor),
-        rank: declared.domain.rank(),
+        dims: declared.domain.intervals(),
         element: declared.element,
         windows,
         blend,
-        planes: if windows.is_empty() { planes(access, &declared.domain) } else { None },
     };
-    Some(lower_body_until(graph, resolved, access, &target, walks, last))
+    Some(Draft { graph, resolved, access, target: &target, walks }.lower(last))
 }
 
 /// The kernel of a view, which copies a box of it from its base; `body` is what
@@ -133,16 +133,10 @@ pub fn lower_view(graph: &Graph, view: &View, body: &Resolved) -> Lowered {
 /// The kernel of a view, as it is after a pass.
 pub fn lower_view_until(graph: &Graph, view: &View, body: &Resolved, last: Pass) -> Lowered {
     let access = view_access(view, body);
-    let target = Target {
-        name: &view.name,
-        tensor: None,
-        rank: view.rank(),
-        element: view.element,
-        windows: &[],
-        blend: None,
-        planes: None,
-    };
-    lower_body_until(graph, body, &access, &target, None, last)
+    let dims = view.domain().intervals();
+    let target =
+        Target { name: &view.name, tensor: None, dims, element: view.element, windows: &[], blend: None };
+    Draft { graph, resolved: body, access: &access, target: &target, walks: None }.lower(last)
 }
 
 /// What a kernel computes.
@@ -151,105 +145,19 @@ pub struct Target<'t> {
     pub name: &'t str,
     /// The tensor, if it is one: a recurrence reads it.
     pub tensor: Option<TensorId>,
-    /// Dimensions of the box.
-    pub rank: usize,
+    /// Where it has elements.
+    pub dims: Vec<Interval>,
     /// What is stored.
     pub element: Element,
     /// One per dimension, or none.
     pub windows: &'t [Window],
     /// How a window meets what is there already.
     pub blend: Option<&'t BlendKind>,
-    /// A dimension whose planes may be made together.
-    pub planes: Option<Planes>,
 }
 
 /// The kernel of any resolved body.
 pub fn lower_body(graph: &Graph, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) -> Lowered {
-    lower_body_until(graph, resolved, access, target, None, Pass::Sweep)
-}
-
-fn lower_body_until(
-    graph: &Graph,
-    resolved: &Resolved,
-    access: &TensorAccess,
-    target: &Target<'_>,
-    walks: Option<&Walks>,
-    last: Pass,
-) -> Lowered {
-    let usual = (loop_order(access, target.rank.max(1)).dims, None);
-    let make = |order: &Order, last: Pass| lower_in(graph, resolved, access, target, walks, order, last);
-    if let Some(planes) = target.planes.filter(|_| walks.is_none()) {
-        let together = (planes.last_in(&usual.0), Some(planes));
-        let [rows, planes] = [&usual, &together].map(|order| make(order, Pass::Jam).jam);
-        if rows.zip(planes).is_some_and(|(rows, planes)| planes.makes_planes && planes.is_less(&rows)) {
-            return make(&together, last);
-        }
-    }
-    make(&usual, last)
-}
-
-/// The dimensions of a box, that of the outermost loop first, and the one whose planes are made together.
-type Order = (Vec<usize>, Option<Planes>);
-
-/// The kernel with its loops in an order.
-fn lower_in(
-    graph: &Graph,
-    resolved: &Resolved,
-    access: &TensorAccess,
-    target: &Target<'_>,
-    walks: Option<&Walks>,
-    (order, planes): &Order,
-    last: Pass,
-) -> Lowered {
-    let sources: BTreeSet<TensorId> = access.reads.iter().map(|read| read.tensor).collect();
-    let sources: Vec<TensorId> = sources.into_iter().collect();
-    let mut buffers: Vec<Buffer> =
-        sources.iter().map(|id| Buffer { element: graph.tensor(*id).element, written: false }).collect();
-    buffers.push(Buffer { element: stored_as(target), written: true });
-    let listed = walks.map_or(&[][..], |walks| &walks.lists);
-    buffers.extend(listed.iter().flat_map(|list| lists::arrays(graph, list)));
-    let layout = Layout::new(graph, &sources, target.rank, target.windows.len(), listed);
-    let builder = Builder::new(target.name, layout.names.clone(), buffers);
-    let mut lowerer = Lowerer {
-        graph,
-        builder,
-        layout,
-        sources: &sources,
-        windows: target.windows,
-        scopes: vec![HashMap::new()],
-        conditions: Vec::new(),
-        vars: Vec::new(),
-        depths: vec![0; target.rank.max(1)],
-        order: order.clone(),
-        row: target.rank.max(1),
-        strips: match target.windows.is_empty() && walks.is_none() {
-            true => strips(&resolved.body, access, target.rank),
-            false => vec![None; target.rank],
-        },
-        pieces: Vec::new(),
-        settled: Vec::new(),
-        base: 0,
-        arms: 0,
-        walks,
-        apart: HashMap::new(),
-    };
-    lowerer.kernel(resolved, access, target);
-    let Lowerer { builder, layout, order, strips, .. } = lowerer;
-    // Rows that are cut into strips have loops of their own around them.
-    let planes = planes.filter(|_| strips.iter().all(Option::is_none));
-    let passed = passes::run(builder.finish(), planes, last);
-    let own = sources.iter().position(|source| Some(*source) == target.tensor);
-    Lowered {
-        kernel: passed.kernel,
-        sources,
-        own,
-        rank: target.rank,
-        order: order.into_iter().filter(|dim| *dim < target.rank).collect(),
-        windowed: !target.windows.is_empty(),
-        jam: passed.jam,
-        walks: walks.cloned(),
-        layout,
-    }
+    Draft { graph, resolved, access, target, walks: None }.lower(Pass::Sweep)
 }
 
 /// f16 windows accumulate in f32.
@@ -354,6 +262,39 @@ impl<'s> Source<'s> {
 /// The values of reduction variables.
 type Bound = BTreeMap<u32, ValueId>;
 
+impl<'g> Lowerer<'g> {
+    fn new(draft: &Draft<'g>, sources: &'g [TensorId], order: Vec<usize>) -> Self {
+        let Draft { graph, target, walks, .. } = *draft;
+        let rank = target.dims.len();
+        let mut buffers: Vec<Buffer> =
+            sources.iter().map(|id| Buffer { element: graph.tensor(*id).element, written: false }).collect();
+        buffers.push(Buffer { element: stored_as(target), written: true });
+        let listed = walks.map_or(&[][..], |walks| &walks.lists);
+        buffers.extend(listed.iter().flat_map(|list| lists::arrays(graph, list)));
+        let layout = Layout::new(graph, sources, rank, target.windows.len(), listed);
+        Lowerer {
+            graph,
+            builder: Builder::new(target.name, layout.names.clone(), buffers),
+            layout,
+            sources,
+            windows: target.windows,
+            scopes: vec![HashMap::new()],
+            conditions: Vec::new(),
+            vars: Vec::new(),
+            depths: vec![0; rank.max(1)],
+            order,
+            row: rank.max(1),
+            strips: draft.strips(),
+            pieces: Vec::new(),
+            settled: Vec::new(),
+            base: 0,
+            arms: 0,
+            walks,
+            apart: HashMap::new(),
+        }
+    }
+}
+
 impl Lowerer<'_> {
     fn kernel(&mut self, resolved: &Resolved, access: &TensorAccess, target: &Target<'_>) {
         let source = Source::new(&resolved.body, Some(access), Vec::new());
@@ -368,7 +309,7 @@ impl Lowerer<'_> {
         if let Some(strip) = self.strips.get(dim).cloned().flatten() {
             return self.in_strips(job, place, &strip);
         }
-        let bounds = self.bounds(job.target.rank, dim);
+        let bounds = self.bounds(job.target.dims.len(), dim);
         let open = self.open_box(place, bounds);
         self.inside(job, place + 1);
         self.close_box(open);
@@ -376,7 +317,7 @@ impl Lowerer<'_> {
 
     fn open_box(&mut self, place: usize, (lo, hi): (ValueId, ValueId)) -> OpenLoop {
         let dim = self.order[place];
-        let is_row = dim + 1 == self.order.len();
+        let is_row = place + 1 == self.order.len();
         // How many elements are stored differs from row to row, and so do the loops along them.
         let kind = if is_row && self.walks.is_none() { LoopKind::Row } else { LoopKind::Serial };
         let (open, _) = self.builder.open_loop(kind, lo, hi, &[]);
@@ -398,7 +339,7 @@ impl Lowerer<'_> {
     fn element(&mut self, job: &Job<'_>) {
         let value = self.node(&job.source, job.root, &Bound::new());
         let out = BufferId(self.sources.len() as u32);
-        let offset = self.offset_of_box(job.target.rank);
+        let offset = self.offset_of_box(job.target.dims.len());
         let value = self.blended(job.target, out, offset, value);
         self.builder.store(out, offset, value);
     }

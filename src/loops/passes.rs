@@ -30,7 +30,7 @@ pub mod unswitch;
 
 use super::ir::Kernel;
 use super::verify::verify;
-use crate::access::order::Planes;
+use jam::Together;
 
 /// One pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,14 +97,14 @@ impl Pass {
         Pass::ALL.into_iter().find(|pass| pass.name() == name)
     }
 
-    fn apply(self, passed: &mut Passed, planes: Option<Planes>) {
+    fn apply(self, passed: &mut Passed, together: Option<&Together>) {
         let kernel = std::mem::take(&mut passed.kernel);
         passed.kernel = match self {
             Pass::Lower => kernel,
             Pass::Simplify => sweep::sweep(simplify::simplify(&kernel)),
             Pass::Split => split::split(kernel),
             Pass::Jam => {
-                let (kernel, choice) = jam::jam(&kernel, planes);
+                let (kernel, choice) = jam::jam(&kernel, together);
                 passed.jam = Some(choice);
                 kernel
             }
@@ -130,10 +130,10 @@ pub struct Passed {
 
 /// A kernel as lowering made it, after the passes up to `last`; the planes of a dimension may be made together, whose loop
 /// is the one around the row.
-pub fn run(kernel: Kernel, planes: Option<Planes>, last: Pass) -> Passed {
+pub fn run(kernel: Kernel, together: Option<&Together>, last: Pass) -> Passed {
     let mut passed = Passed { kernel, jam: None };
     for pass in Pass::ALL.into_iter().filter(|pass| *pass <= last) {
-        pass.apply(&mut passed, planes);
+        pass.apply(&mut passed, together);
         debug_assert_eq!(verify(&passed.kernel), Ok(()), "after `{}`:\n{}", pass.name(), passed.kernel);
     }
     passed

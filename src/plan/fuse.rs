@@ -21,7 +21,7 @@ use super::inline::{body_of, inlined};
 use super::stages::Stages;
 use crate::access::TensorAccess;
 use crate::access::linear::{Atom, Linear};
-use crate::access::order::planes;
+use crate::access::order::{loop_order, planes};
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, UnaryFn};
@@ -145,12 +145,15 @@ struct Together {
 }
 
 impl Together {
-    /// Rows below each other, or planes of which a source knows nothing.
+    /// Rows below each other, or planes of which a source knows nothing; others have nothing to share.
     fn of(stages: &Stages, reader: TensorId, source: TensorId) -> Together {
-        let domain = &stages.tensor(reader).domain;
+        let (domain, access) = (&stages.tensor(reader).domain, &stages.accesses[reader.index()]);
         let lacks = stages.tensor(source).domain.rank() + 1 == domain.rank();
-        match planes(&stages.accesses[reader.index()], domain).filter(|_| lacks) {
+        let dims = domain.intervals();
+        let beside = loop_order(access, &dims).beside;
+        match beside.or_else(|| planes(access, &dims)).filter(|_| lacks) {
             Some(planes) => Together { elements: planes.count as u64, rows: 1, lacks: Some(planes.dim) },
+            None if beside.is_some() => Together { elements: 1, rows: 1, lacks: None },
             None => Together { elements: JAM, rows: JAM, lacks: None },
         }
     }

@@ -19,6 +19,7 @@ use super::stop::Stop;
 use super::taller::{is_better, taller};
 use crate::access::exact::NEAR;
 use crate::access::footprint::{Region, footprint, include, intersection};
+use crate::access::order::loop_order;
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::graph::view::dimension_name;
@@ -433,11 +434,20 @@ fn list_members(
     }
 }
 
+/// The dimension of the loop around rows, or around channels that are made together.
+fn around_rows(stages: &Stages, target: TensorId) -> Option<usize> {
+    let rank = stages.tensor(target).domain.rank();
+    let order = loop_order(&stages.accesses[target.index()], &stages.tensor(target).domain.intervals());
+    match order.beside {
+        Some(_) => rank.checked_sub(3).map(|place| order.dims[place]),
+        None => rank.checked_sub(2),
+    }
+}
+
 /// Decides along which dimension every member streams, readers first.
 fn set_streams(stages: &Stages, request: &Request, group: &mut Group, boxes: &Needed) {
-    let rank = stages.tensor(group.target).domain.rank();
     let time = recurrence(stages, group.target).map(|recurrence| recurrence.dim);
-    group.stream = time.or((rank >= 2).then(|| rank - 2));
+    group.stream = time.or_else(|| around_rows(stages, group.target));
     let host = stages.hosts.contains_key(&group.target);
     if host {
         group.stream = None;

@@ -53,10 +53,11 @@ pub fn grid(stages: &Stages, request: &Request, target: TensorId, region: &Regio
         let shape = sizes.enumerate().map(|(dim, size)| if dim < call.numbers { 1 } else { size }).collect();
         return Grid::new(region, vec![0; rank], shape);
     }
-    let together = planes(&stages.accesses[target.index()], &tensor.domain).map(|planes| planes.dim);
+    let (access, dims) = (&stages.accesses[target.index()], tensor.domain.intervals());
+    let order = loop_order(access, &dims);
+    let together = order.beside.or_else(|| planes(access, &dims)).map(|planes| planes.dim);
     let alone = |dim: usize| Some(dim) != together && falls_apart(stages, target, dim as u32);
     let apart: Vec<bool> = (0..rank).map(alone).collect();
-    let order = loop_order(&stages.accesses[target.index()], rank.max(1));
     let mut shape = default_shape(region, &apart, &order, request.threads);
     keep_near(stages, target, region, &order, &mut shape);
     cut_scattered(stages, target, region, &mut shape);
@@ -130,7 +131,7 @@ pub fn usual_tile(tensor: &Tensor) -> Vec<i64> {
             Some(dim.interval).filter(|own| own.is_bounded()).unwrap_or(Interval::trusted(0, MUCH - 1))
         })
         .collect();
-    let order = loop_order(&TensorAccess::default(), region.len().max(1));
+    let order = loop_order(&TensorAccess::default(), &tensor.domain.intervals());
     let mut shape = default_shape(&region, &vec![false; region.len()], &order, 1);
     let endless = tensor.domain.dims().iter().enumerate().filter(|(_, dim)| !dim.interval.is_bounded());
     let sizes = endless.zip(tensor.chunk.iter().flatten());
@@ -200,10 +201,11 @@ fn default_shape(region: &Region, apart: &[bool], order: &LoopOrder, threads: us
         shape[dim] = len(dim);
         left = (left / shape[dim]).max(1);
     }
-    let row = if order.across { ACROSS } else { ROW };
+    let longest = if order.across { ACROSS } else { ROW };
+    let row = order.dims.last().copied();
     let inner_first = order.dims.iter().copied().rev().filter(|dim| *dim < rank);
     for dim in inner_first.filter(|dim| !short(*dim)) {
-        let most = if dim + 1 == rank { row } else { left.max(1) };
+        let most = if Some(dim) == row { longest } else { left.max(1) };
         // A little more than a tile is still one tile.
         shape[dim] = if len(dim) <= most + most / 2 { len(dim) } else { most };
         left /= shape[dim].max(1);

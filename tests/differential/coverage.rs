@@ -111,7 +111,7 @@ const COORDINATES: [&str; 8] = [
     "sum of coordinates",
     "coordinate through u64",
 ];
-const SHAPES: [&str; 23] = [
+const SHAPES: [&str; 24] = [
     "view with a negative step",
     "slice of leading dimensions",
     "slice with ...",
@@ -126,6 +126,7 @@ const SHAPES: [&str; 23] = [
     "rank 4",
     "empty domain",
     "half bounded domain",
+    "channels",
     "implicit bounds",
     "chunk",
     "format",

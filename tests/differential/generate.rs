@@ -114,7 +114,8 @@ impl Gen {
             self.hit("input");
             self.hit(format!("input of {element}"));
             let rank = self.rng.below(4);
-            let dims: Vec<Dim> = self.labels(rank).iter().map(|label| self.bounded_dim(label)).collect();
+            let mut dims: Vec<Dim> = self.labels(rank).iter().map(|label| self.bounded_dim(label)).collect();
+            self.channels(&mut dims);
             let format = self.format(element, rank).map(|format| format!(" {format}")).unwrap_or_default();
             self.item(format!("input {name}: {element}[{}]{format}", dims_text(&dims)), None);
             self.array(name, element, dims, 1);
@@ -166,7 +167,20 @@ impl Gen {
             self.hit("unlabelled dimension");
             labels[0] = "_";
         }
-        labels.iter().map(|label| self.dim(label)).collect()
+        let mut dims: Vec<Dim> = labels.iter().map(|label| self.dim(label)).collect();
+        self.channels(&mut dims);
+        dims
+    }
+
+    /// Sometimes the last dimension is one of channels, which lie side by side in memory.
+    fn channels(&mut self, dims: &mut [Dim]) {
+        if let [.., _, last] = dims
+            && self.rng.chance(12)
+        {
+            self.hit("channels");
+            let lo = if self.rng.chance(70) { 0 } else { self.rng.within(-5, 5) };
+            *last = Dim::new(&last.label, lo, lo + self.rng.within(2, 4));
+        }
     }
 
     fn dim(&mut self, label: &str) -> Dim {

@@ -13,6 +13,7 @@ input u: u8[y: inf, x: inf]
 input h: f16[y: inf, x: inf]
 input d: f64[y: inf, x: inf]
 input line: f32[x: 0..24]
+input i: f32[y: inf, x: inf, c: 3]
 ";
 
 #[track_caller]
@@ -80,6 +81,34 @@ fn planes_together() {
     let at = program.graph.tensors.iter().position(|tensor| &*tensor.name == "t").unwrap();
     let lowered = lower(&program.graph, TensorId(at as u32), &program.accesses.tensors[at]).unwrap();
     assert!(lowered.jam.is_some_and(|jam| jam.makes_planes && jam.rows == 3), "{:?}", lowered.jam);
+}
+
+/// Channels that lie side by side are made together, in whole boxes as in others.
+#[test]
+fn channels_together() {
+    let scripts = [
+        "tensor t: f32[y: inf, x: inf, c: 3] = (i[y, x - 1, c] + i[y, x + 1, c]) / 2",
+        "tensor t: f32[y: inf, x: inf, c: 3] = p[y, x] * i[y, x, 2 - c] + f32(c)",
+        "tensor t: u8[y: inf, x: inf, c: -1..3] = u8(i[y, x, clamp(c, 0, 2)] * 9) + u[y, x + c]",
+        "tensor t: f64[x: 0..13, c: 2] = f64(q[3, x]) * d[c, x]",
+        "tensor t: f32[z: 0..2, y: inf, c: 3, x: 4] = i[y, z, c] * p[y, x] + i[y, z, x % 3]",
+        "tensor t: f32[c: 3, y: inf, x: inf] = i[y, x, c] - i[y, x - 1, c]",
+        "tensor t: f32[y: inf, x: inf, c: 3] = if c == 1 then i[y, x, 0] * 2 else p[y, x] / (1 + abs(p[y, x + 1]))",
+        "tensor t: f32[y: inf, x: inf, c: 3] = sum(j in 0..3) i[y, x, j] * f32(j + c)",
+        "tensor t: f32[y: inf, x: inf] = 0.3 * i[y, x, 0] + 0.59 * i[y, x, 1] + 0.11 * i[y, x, 2]",
+        "tensor t: f32[y: inf, x: inf, c: 3] = rand(y // 8, x // 32, c) + i[-y, -x, c]",
+    ];
+    bodies(&scripts);
+    for (script, rows) in [(scripts[0], 3), (scripts[2], 4), (scripts[5], 3)] {
+        let program = program("channels", &format!("{SOURCES}\n{script}\n"));
+        let at = program.graph.tensors.iter().position(|tensor| &*tensor.name == "t").unwrap();
+        let lowered = lower(&program.graph, TensorId(at as u32), &program.accesses.tensors[at]).unwrap();
+        assert!(
+            lowered.jam.is_some_and(|jam| jam.makes_planes && jam.rows == rows),
+            "{script}: {:?}",
+            lowered.jam
+        );
+    }
 }
 
 #[test]

@@ -117,6 +117,12 @@ impl Layout {
         dim + 1 == self.buffers[buffer].1
     }
 
+    /// The origin along the dimension before the last, if there is one.
+    pub(super) fn before_last(&self, buffer: usize) -> Option<usize> {
+        let (first, rank) = self.buffers[buffer];
+        rank.checked_sub(2).map(|dim| first + 4 * dim)
+    }
+
     /// End, mask and pitch follow it.
     pub(super) fn origin(&self, buffer: usize, dim: usize) -> usize {
         self.buffers[buffer].0 + 4 * dim

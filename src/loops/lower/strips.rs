@@ -148,7 +148,7 @@ impl Lowerer<'_> {
     /// The loops over the strips of a box along a dimension, and what is inside.
     pub(super) fn in_strips(&mut self, job: &Job<'_>, place: usize, strip: &Strip) {
         let dim = self.order[place];
-        let (lo, hi) = self.bounds(job.target.rank, dim);
+        let (lo, hi) = self.bounds(job.target.dims.len(), dim);
         let by = self.builder.int(strip.by);
         let shift = self.builder.int(strip.shift);
         let [first, last] = [lo, hi].map(|end| self.builder.binary(BinaryFn::Add, end, shift));

@@ -44,6 +44,15 @@ const LARGEST: usize = 2_000;
 /// Rows that read a source across are made in blocks of so many, which is a line of the cache or more.
 pub const BLOCK: usize = 16;
 
+/// Planes that are made together, and which arguments have to have which values for that.
+#[derive(Clone, Debug)]
+pub struct Together {
+    /// Which planes.
+    pub planes: Planes,
+    /// Numbers of arguments, with what they are known to be in that code.
+    pub given: Vec<(usize, i64)>,
+}
+
 /// The kernel with its rows jammed where that pays, and what was chosen.
 ///
 /// Four rows are the norm: fewer share less, more need registers that are not there. Two are taken where four would be too
@@ -53,15 +62,16 @@ pub const BLOCK: usize = 16;
 /// blocks: what they load lies side by side.
 ///
 /// Where the loop around the row goes through planes, it is their rows that are made together, all of them.
-pub fn jam(kernel: &Kernel, planes: Option<Planes>) -> (Kernel, Choice) {
+pub fn jam(kernel: &Kernel, together: Option<&Together>) -> (Kernel, Choice) {
     let (single, one) = jammed(kernel, 1);
     let choice =
         |rows: usize, jammed: Work| Choice { rows, apart: one.times(rows), jammed, ..Choice::default() };
-    if let Some(planes) = planes {
-        let mut jammer = Jammer { planes: Some(planes), ..Jammer::new(kernel, planes.count) };
+    if let Some(together) = together {
+        let count = together.planes.count;
+        let mut jammer = Jammer { together: Some(together), ..Jammer::new(kernel, count) };
         jammer.outside(&kernel.body);
         if (1..=LARGEST).contains(&jammer.work.total()) {
-            let choice = Choice { makes_planes: true, ..choice(planes.count, jammer.work) };
+            let choice = Choice { makes_planes: true, ..choice(count, jammer.work) };
             return (jammer.simplifier.builder.finish(), choice);
         }
     }
@@ -93,7 +103,7 @@ struct Jammer<'k> {
     simplifier: Simplifier<'k>,
     rows: usize,
     /// They are those of all planes at one place.
-    planes: Option<Planes>,
+    together: Option<&'k Together>,
     work: Work,
     /// The work of rows that divide alike; none if there is to be no code for them.
     alike: Option<Work>,
@@ -104,7 +114,7 @@ struct Jammer<'k> {
 impl<'k> Jammer<'k> {
     fn new(kernel: &'k Kernel, rows: usize) -> Self {
         let (simplifier, work) = (Simplifier::new(kernel), Work::default());
-        Jammer { simplifier, rows, planes: None, work, alike: None, tall: None }
+        Jammer { simplifier, rows, together: None, work, alike: None, tall: None }
     }
 }
 
@@ -148,9 +158,15 @@ impl Jammer<'_> {
         } else {
             let zero = self.simplifier.builder.int(0);
             let (open, _) = self.simplifier.open_loop(LoopKind::Serial, zero, groups, &[]);
+            let outside = self.simplifier.values.clone();
+            for (id, number) in self.together.map(|together| self.given(together)).unwrap_or_default() {
+                let number = self.simplifier.builder.int(number);
+                self.simplifier.set(id, number);
+            }
             let base = self.base(nest, (lo, hi), open.var);
             let mut copies = self.copies(nest, base, self.rows);
             let work = self.group(nest, base, &mut copies);
+            self.simplifier.values = outside;
             self.simplifier.close_loop(open, &[]);
             work
         };
@@ -202,8 +218,8 @@ impl Jammer<'_> {
     /// How many groups of rows `lo..hi` has: coordinates are so small that their difference does not wrap. Whole ones,
     /// but for blocks, the last of which lies over the one before it: it stores the same there once more.
     fn groups(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
-        if let Some(planes) = self.planes {
-            return self.all_planes(planes, lo, hi);
+        if let Some(together) = self.together {
+            return self.all_planes(together, lo, hi);
         }
         let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
         let zero = self.simplifier.builder.int(0);
@@ -219,14 +235,34 @@ impl Jammer<'_> {
         self.simplifier.binary(BinaryFn::Max, groups, zero)
     }
 
-    /// 1 if `lo..hi` are all planes, else 0: of some there is no code that makes them together.
-    fn all_planes(&mut self, planes: Planes, lo: ValueId, hi: ValueId) -> ValueId {
+    /// 1 if `lo..hi` are all planes and memory is as it has to be, else 0: for the rest there is no code that makes them
+    /// together.
+    fn all_planes(&mut self, together: &Together, lo: ValueId, hi: ValueId) -> ValueId {
+        let Planes { first, count, .. } = together.planes;
+        let ends = [(lo, first), (hi, first + count as i64)];
+        let args = self.given(together);
+        let args = args.into_iter().map(|(id, number)| (self.simplifier.get(id), number));
+        let wanted: Vec<(ValueId, i64)> = ends.into_iter().chain(args).collect();
         let builder = &mut self.simplifier.builder;
-        let [first, end] = [0, planes.count as i64].map(|at| builder.int(planes.first + at));
-        let [begins, ends] = [(lo, first), (hi, end)].map(|(a, b)| builder.binary(BinaryFn::Eq, a, b));
-        let all = builder.binary(BinaryFn::And, begins, ends);
         let [one, zero] = [1, 0].map(|number| builder.int(number));
-        builder.select(all, one, zero)
+        let mut all = one;
+        for (value, number) in wanted {
+            let number = builder.int(number);
+            let same = builder.binary(BinaryFn::Eq, value, number);
+            all = builder.select(same, all, zero);
+        }
+        all
+    }
+
+    /// The arguments that are known in the code for all planes, as far as the kernel uses them.
+    fn given(&self, together: &Together) -> Vec<(ValueId, i64)> {
+        let values = self.simplifier.kernel.values.iter().enumerate();
+        let known = values.filter_map(|(id, value)| {
+            let Op::Arg(at) = value.op else { return None };
+            let (_, number) = together.given.iter().find(|(given, _)| *given == at as usize)?;
+            Some((ValueId(id as u32), *number))
+        });
+        known.collect()
     }
 
     /// Whether `lo..hi` has fewer rows than a group.
@@ -239,8 +275,8 @@ impl Jammer<'_> {
     /// The first row of a group of `lo..hi`. Blocks go up through their source, which is what processors foresee: from
     /// the last one to the first where rows go down it.
     fn base(&mut self, nest: &Nest<'_>, (lo, hi): (ValueId, ValueId), group: ValueId) -> ValueId {
-        if let Some(planes) = self.planes {
-            return self.simplifier.builder.int(planes.first);
+        if let Some(together) = self.together {
+            return self.simplifier.builder.int(together.planes.first);
         }
         if self.rows != BLOCK {
             return self.after(lo, group);

@@ -188,6 +188,7 @@ impl<'k> Simplifier<'k> {
                 self.builder.number(Scalar::int(element, 0))
             }
             BinaryFn::And | BinaryFn::Or | BinaryFn::Min | BinaryFn::Max if a == b => a,
+            BinaryFn::And if is(b, -1) => a,
             BinaryFn::Add | BinaryFn::Sub => self.sum(function, a, b),
             BinaryFn::Mul => self.product(a, b),
             BinaryFn::FloorDiv | BinaryFn::Rem => self.division(function, a, b),

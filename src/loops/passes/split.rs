@@ -21,7 +21,8 @@ const LARGEST: usize = 2_000;
 const FAR: i64 = 1 << 61;
 
 /// What offsets are made with.
-const ADDRESSING: [BinaryFn; 5] = [BinaryFn::Add, BinaryFn::Sub, BinaryFn::Mul, BinaryFn::Min, BinaryFn::Max];
+const ADDRESSING: [BinaryFn; 6] =
+    [BinaryFn::Add, BinaryFn::Sub, BinaryFn::Mul, BinaryFn::Min, BinaryFn::Max, BinaryFn::And];
 
 /// The kernel with its rows split.
 pub fn split(mut kernel: Kernel) -> Kernel {
