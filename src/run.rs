@@ -11,6 +11,7 @@
 
 #[cfg(feature = "jit")]
 mod across;
+pub mod blank;
 #[cfg(feature = "jit")]
 mod board;
 pub mod data;

@@ -16,7 +16,7 @@ use super::report::Report;
 use super::session::{self, Session, merged};
 use crate::engine::{Error, Prepared};
 use crate::pages::prefer_large;
-use crate::run::job::Memory;
+use crate::run::blank::Memory;
 use crate::run::stats::Stats;
 use serde_json::{Value, json};
 use std::time::Instant;

@@ -6,6 +6,9 @@
 
 use crate::graph::types::Element;
 use crate::io::{Array, half_bits, half_value};
+use crate::run::blank::Memory;
+#[cfg(target_endian = "little")]
+use crate::run::blank::filled;
 use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
 
 /// A Rust type that is an element type of the language: `bool`, `u8` to `u64`, `i8` to `i64`, [`F16`], `f32`, `f64`.
@@ -18,6 +21,18 @@ pub trait Elem: Copy + Default + Send + Sync + sealed::Sealed + 'static {
     /// Numbers are written where they are; `bool` and [`F16`] pass through a buffer.
     #[doc(hidden)]
     fn fill_bytes<E>(elements: &mut [Self], fill: impl FnOnce(&mut [u8]) -> Result<(), E>) -> Result<(), E>;
+
+    /// So many elements, whose bytes `fill` writes, in an empty vector that has room for them.
+    #[doc(hidden)]
+    fn filled<S, E>(
+        mut room: Vec<Self>,
+        count: usize,
+        fill: impl FnOnce(&mut Memory<'_>) -> Result<S, E>,
+    ) -> Result<Vec<Self>, E> {
+        room.resize(count, Self::default());
+        Self::fill_bytes(&mut room, |bytes| fill(&mut Memory::new(bytes)).map(drop))?;
+        Ok(room)
+    }
 
     /// Appends the bytes of an element.
     #[doc(hidden)]
@@ -66,6 +81,15 @@ macro_rules! numbers {
                     elements.iter_mut().for_each(|e| *e = $t::from_le_bytes(e.to_ne_bytes()));
                 }
                 Ok(())
+            }
+
+            #[cfg(target_endian = "little")]
+            fn filled<S, E>(
+                room: Vec<Self>,
+                count: usize,
+                fill: impl FnOnce(&mut Memory<'_>) -> Result<S, E>,
+            ) -> Result<Vec<Self>, E> {
+                Ok(filled(room, count, fill)?.0)
             }
 
             fn store(self, to: &mut Vec<u8>) {

@@ -6,12 +6,10 @@ use super::{Engine, Prepared};
 use crate::diagnostic::{Code, Diagnostic, quoted};
 use crate::io::Array;
 use crate::pages::prefer_large;
-use crate::run::job::{Memory, array_type, cancelled};
+use crate::run::blank::{Memory, filled};
+use crate::run::job::array_type;
 use crate::run::stats::{Plan, Stats};
 use ndarray::{ArrayD, IxDyn};
-
-/// Bytes that are cleared at a time.
-const CLEARED: usize = 32 << 20;
 
 impl Engine {
     /// Reads a slice whose elements are `T`.
@@ -26,8 +24,10 @@ impl Engine {
     /// ```
     pub fn read<T: Elem>(&self, slice: &str) -> Result<ArrayD<T>> {
         let prepared = self.prepare(slice)?;
-        let mut elements = prepared.room(T::default())?;
-        prepared.fill(&mut elements)?;
+        let room = prepared.room()?;
+        let count = prepared.bytes().map_or(0, |bytes| bytes / prepared.element().bytes() as usize);
+        prepared.fits::<T>(count)?;
+        let elements = T::filled(room, count, |memory| prepared.run(memory))?;
         let shape: Vec<usize> = prepared.shape().iter().map(|len| *len as usize).collect();
         Ok(ArrayD::from_shape_vec(IxDyn(&shape), elements).expect("as many elements as the shape has"))
     }
@@ -62,8 +62,8 @@ impl Engine {
 impl Prepared<'_> {
     /// Computes the elements as bytes.
     pub fn read_array(&self) -> Result<(Array, Stats)> {
-        let mut data = self.room(0u8)?;
-        let stats = self.run(&mut Memory::new(&mut data))?;
+        let room: Vec<u8> = self.room()?;
+        let (data, stats) = filled(room, self.bytes().unwrap_or(0), |memory| self.run(memory))?;
         Ok((Array { element: self.element(), shape: self.shape(), data }, stats))
     }
 
@@ -102,18 +102,11 @@ impl Prepared<'_> {
     }
 
     /// Room for all elements, of a type that has some of their bytes.
-    fn room<T: Elem>(&self, value: T) -> Result<Vec<T>> {
+    fn room<T: Elem>(&self) -> Result<Vec<T>> {
         let mut room = Vec::new();
         let len = self.bytes().map(|bytes| bytes / size_of::<T>());
-        if let Some(len) = len.filter(|len| room.try_reserve_exact(*len).is_ok()) {
+        if len.is_some_and(|len| room.try_reserve_exact(len).is_ok()) {
             prefer_large(&room);
-            // Gigabytes take seconds to clear: whoever stops the read does not wait for them.
-            while room.len() < len {
-                if self.cancel.is_cancelled() {
-                    return Err(self.engine.error(cancelled()));
-                }
-                room.resize(len.min(room.len() + CLEARED / size_of::<T>()), value);
-            }
             return Ok(room);
         }
         let array = array_type(self.element(), &self.shape());

@@ -8,6 +8,7 @@
 //!
 //! Elements are bytes as in files: row-major, little-endian, a bool is a byte 0 or 1, an f16 its 16 bits.
 
+use super::blank::Blank;
 use super::inputs::InputData;
 use super::kept::cut;
 use super::stats::{Plan, Stats};
@@ -177,39 +178,8 @@ pub trait Sink: Send {
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// The whole destination where it is memory: an engine may fill it in any order, and then writes nothing.
-    fn memory(&mut self) -> Option<&mut [u8]> {
+    fn memory(&mut self) -> Option<Blank<'_>> {
         None
-    }
-}
-
-/// Memory as a destination.
-#[derive(Debug)]
-pub struct Memory<'a> {
-    bytes: &'a mut [u8],
-    done: usize,
-}
-
-impl<'a> Memory<'a> {
-    /// Room for exactly the bytes of a read.
-    pub fn new(bytes: &'a mut [u8]) -> Memory<'a> {
-        Memory { bytes, done: 0 }
-    }
-}
-
-impl Sink for Memory<'_> {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let (end, room) = (self.done.saturating_add(bytes.len()), self.bytes.len());
-        let Some(to) = self.bytes.get_mut(self.done..end) else {
-            let message = format!("the engine gave {end} bytes for a buffer of {room}");
-            return Diagnostic::new(Code::E1009, message).err();
-        };
-        to.copy_from_slice(bytes);
-        self.done = end;
-        Ok(())
-    }
-
-    fn memory(&mut self) -> Option<&mut [u8]> {
-        Some(self.bytes)
     }
 }
 

@@ -12,8 +12,9 @@
 mod heirs;
 mod slabs;
 
+use super::blank::Memory;
 use super::inputs::InputData;
-use super::job::{Backend, Control, Job, Memory, Planned, Sink, What, World};
+use super::job::{Backend, Control, Job, Planned, Sink, What, World};
 use super::stats::{Plan, Stats, Store, Windows};
 use crate::access::footprint::{Region, view_footprint};
 use crate::compile::Program;
@@ -381,8 +382,8 @@ impl Planned for KeptRead {
     }
 
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
-        if let Some(memory) = sink.memory() {
-            return self.fill(memory, control);
+        if let Some(blank) = sink.memory() {
+            return self.fill(blank.cleared(|| control.check())?, control);
         }
         let mut data = room(self.bytes)?;
         let stats = self.fill(&mut data, control)?;

@@ -8,6 +8,7 @@
 //! its memory, and that what it is to compute lies inside its place; that a kernel stays inside those boxes is what lowering promises and tests/lower.rs checks on guard pages.
 #![allow(unsafe_code)]
 
+use super::blank::Blank;
 use crate::access::footprint::Region;
 use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::faults;
@@ -20,6 +21,7 @@ use crate::loops::lower::{BufferBox, BufferDim, Lowered};
 use crate::pages::prefer_large;
 use std::alloc::{Layout, alloc_zeroed};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicBool;
 
 /// What has so many bytes leaves the caches before anybody reads it: it is written past them, unless sources come from a
@@ -156,6 +158,17 @@ impl<'m> Memory<'m> {
     pub fn of_mut(bytes: &'m mut [u8]) -> Self {
         Memory { start: bytes.as_mut_ptr(), len: bytes.len(), kind: PhantomData }
     }
+
+    /// To write, and to read what was written.
+    fn of_blank(bytes: &'m mut [MaybeUninit<u8>]) -> Self {
+        Memory { start: bytes.as_mut_ptr().cast(), len: bytes.len(), kind: PhantomData }
+    }
+}
+
+/// Has a request computed into memory that may hold nothing yet.
+pub(super) fn fill_blank(blank: Blank<'_>, compute: impl FnOnce(Memory<'_>) -> Result<()>) -> Result<()> {
+    // SAFETY: the tasks of a plan make all tiles of its result, and computing it succeeds when all of them are done.
+    unsafe { blank.fill(|bytes| compute(Memory::of_blank(bytes))) }
 }
 
 /// Memory and the elements that lie in it.

@@ -10,7 +10,7 @@
 use super::inputs::loaded_bytes;
 use super::job::{Control, Job, Planned, Sink};
 use super::ledger::{Counts, Ledger};
-use super::memory::{Buffer, Place, copy};
+use super::memory::{Buffer, Memory, Place, copy, fill_blank};
 use super::meter::{Meter, Told, work_of};
 use super::sets::Before;
 use super::slabs::Cutting;
@@ -110,7 +110,7 @@ impl Planned for Reading {
 
     fn run(&self, sink: &mut dyn Sink, control: &Control<'_>) -> Result<Stats> {
         let limits = &self.job.limits;
-        let parts = self.parts(sink.memory().as_deref());
+        let parts = self.parts(sink.memory().is_some());
         let total = parts.saturating_add(self.common.pending(&self.whole.before, &self.job.world)).max(1);
         let done = AtomicU64::new(0);
         let progress = |more: u64| {
@@ -128,9 +128,10 @@ impl Planned for Reading {
         let planned = if memory.is_some() { self.in_memory()? } else { self.planned() };
         let done = match memory {
             _ if self.bytes == 0 => Ok(()),
-            Some(memory) => {
+            Some(blank) => {
                 let _held = ledger.holding(self.bytes);
-                scene.compute(&self.whole.division, memory, parts, &progress)
+                let division = &self.whole.division;
+                fill_blank(blank, |memory| scene.compute(division, memory, parts, &progress))
             }
             None => match &self.pieces {
                 Pieces::One => self.in_one(sink, &scene, parts, &progress),
@@ -228,9 +229,9 @@ impl Reading {
     }
 
     /// Parts of progress that the result counts as: the work for it, or the elements that slabs hand on.
-    fn parts(&self, memory: Option<&[u8]>) -> u64 {
+    fn parts(&self, in_memory: bool) -> u64 {
         match &self.pieces {
-            Pieces::Slabs(cutting, _) if memory.is_none() => self.bytes / cutting.element,
+            Pieces::Slabs(cutting, _) if !in_memory => self.bytes / cutting.element,
             Pieces::One | Pieces::Steps(_) | Pieces::Slabs(..) => work_of(&self.whole.division),
         }
     }
@@ -259,7 +260,7 @@ impl Reading {
         let mut buffer = Buffer::new(self.bytes.into())?;
         let _held = scene.ledger.holding(self.bytes);
         let data = &mut buffer.bytes_mut()[..self.bytes as usize];
-        scene.compute(&self.whole.division, data, parts, told)?;
+        scene.compute(&self.whole.division, Memory::of_mut(data), parts, told)?;
         sink.write(data)
     }
 
@@ -289,7 +290,7 @@ impl Reading {
                 buffer.resize(bytes.into())?;
                 let _held = scene.ledger.holding(bytes);
                 let data = &mut buffer.bytes_mut()[..bytes as usize];
-                scene.compute(&division, data, bytes / cutting.element, told)?;
+                scene.compute(&division, Memory::of_mut(data), bytes / cutting.element, told)?;
                 sink.write(data)?;
             }
         }

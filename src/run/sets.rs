@@ -12,7 +12,7 @@ use super::inputs::loaded_bytes;
 use super::job::{Control, World};
 use super::kept::cut;
 use super::ledger::Ledger;
-use super::memory::Buffer;
+use super::memory::{Buffer, Memory};
 use super::meter::{Told, work_of};
 use super::stats::{Windows, add_windows};
 use super::summary::{self, Done};
@@ -308,7 +308,7 @@ impl Common {
                 let seen = if seeded::active(Bug::StaleSet) { &Vars::default() } else { &vars };
                 let (kernels, spare) = (asked.kernels(self), &self.spare);
                 let scene = Scene { kernels, spare, world, vars: seen, control, limits, ledger: &ledger };
-                scene.compute(division, data, set.work, told)?;
+                scene.compute(division, Memory::of_mut(data), set.work, told)?;
                 let counts = ledger.counts();
                 most = counts.bytes_peak.max(most);
                 done.add(summary::done(division, asked.target, &counts.elements));

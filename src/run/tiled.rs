@@ -427,13 +427,13 @@ impl Scene<'_> {
     pub(super) fn compute(
         &self,
         division: &Division,
-        data: &mut [u8],
+        memory: Memory<'_>,
         parts: u64,
         told: &Told<'_>,
     ) -> Result<()> {
         let last = division.groups.last().expect("a request has a group");
         let element = division.stages.tensor(last.target).element.bytes() as usize;
-        let out = Place::dense(Memory::of_mut(data), &last.grid.region, element);
+        let out = Place::dense(memory, &last.grid.region, element);
         self.compute_into(division, &out, None, &Meter::new(division, parts, told))
     }
 
