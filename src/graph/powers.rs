@@ -38,12 +38,14 @@ pub(super) fn hats(modules: &Modules, sources: &Sources, diagnostics: &mut Diagn
             else {
                 continue;
             };
-            let hat = Span { start: base.end, end: number.start, ..base };
+            let between = sources.text(Span { start: base.end, end: number.start, ..base });
+            let Some(at) = between.rfind('^') else { continue };
+            let start = base.end + at as u32;
+            let hat = Span { start, end: start + 1, ..base };
             let diagnostic = Diagnostic::new(Code::W0004, "`^` flips bits, it is no power")
                 .at(base.to(number), format!("exclusive or with {digits}"))
                 .help(format!("write `** {digits}` for a power, or `^ {digits:#x}` to flip bits"));
-            let power = sources.text(hat).replace('^', "**");
-            diagnostics.push(diagnostic.fix(hat, power));
+            diagnostics.push(diagnostic.fix(hat, "**"));
         }
     }
 }

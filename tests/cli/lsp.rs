@@ -303,6 +303,16 @@ fn a_cast_that_a_message_names_can_be_taken() {
         editor.change("cast.itp", json!([{ "text": text }]));
     }
     assert_eq!(editor.marks("cast.itp"), json!([]));
+    // So can the power that somebody meant.
+    editor.change(
+        "cast.itp",
+        json!([{ "text": "tensor b: f32[x: 8] = (x - 3) ^ 2\noutput \"b.npy\" = b[:]\n" }]),
+    );
+    let marks = editor.marks("cast.itp");
+    assert_eq!(marks[0]["code"], "W0004", "{marks}");
+    let params = json!({ "textDocument": { "uri": uri }, "range": marks[0]["range"], "context": { "diagnostics": [] } });
+    let actions = editor.ask("textDocument/codeAction", params);
+    assert_eq!(actions[0]["title"], "replace `^` with `**`", "{actions}");
 }
 
 #[test]
