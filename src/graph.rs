@@ -292,6 +292,10 @@ pub fn check(
     define::tensors(&mut checker);
     let sets = define::sets(&mut checker);
     let outputs = outputs::outputs(&mut checker);
+    // What is no integer is an error of its own.
+    if !checker.diagnostics.has_errors() {
+        powers::hats(&checker.modules, checker.sources, checker.diagnostics);
+    }
     order::graph(checker, Parts { params, views, sets, outputs })
 }
 

@@ -43,3 +43,4 @@ pub mod stop;
 pub mod thin;
 pub mod timeline;
 mod turned;
+pub mod windows;

@@ -273,6 +273,20 @@ fn commands_of_the_readme_print_what_it_shows() {
     assert_eq!(compared, 2, "commands on the page");
 }
 
+/// What the first screen promises: a billion cells away the ground is as smooth as here.
+#[test]
+fn there_is_more_country_a_billion_cells_away() {
+    let engine = Engine::compile(&read("country.itp")).unwrap();
+    for far in [0_i64, 1_000_000_000, -1_000_000_000_000] {
+        let slice = format!("smooth[{far}:{}, {far}:{}]", far + 48, far + 48);
+        let array = engine.read_array(&slice).unwrap();
+        let mut values: Vec<&[u8]> = array.data.chunks(4).collect();
+        values.sort_unstable();
+        values.dedup();
+        assert!(values.len() > 2000, "{} heights of {} at {far}", values.len(), 48 * 48);
+    }
+}
+
 /// Reading a little of every tensor on the pages that needs no data fails nowhere.
 #[test]
 fn scripts_on_pages_run() {

@@ -9,7 +9,7 @@ pub(super) use crate::diagnostic::bytes;
 use crate::graph::view::View;
 use crate::graph::{FileKind, OutputOptions};
 use crate::io;
-use crate::run::stats::{Plan, Seconds, Stats};
+use crate::run::stats::{Plan, Ring, Seconds, Stats};
 use std::fmt::Write as _;
 
 /// What a run took, in one line.
@@ -103,11 +103,14 @@ pub(super) fn plan_lines(plan: &Plan) -> String {
     for (name, windows) in &plan.windows {
         lines.push(format!("windows    {name}: {} computed, {} reused", windows.computed, windows.reused));
     }
-    for ring in &plan.rings {
-        lines.push(format!("ring       {}: {} {}, {}", ring.tensor, ring.rows, ring.what, bytes(ring.bytes)));
-    }
+    lines.extend(plan.rings.iter().map(|held| format!("ring       {}", ring(held))));
     lines.extend(plan.notes.iter().cloned());
     lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+/// `truth: 64 rows, 81.9 kB`
+pub(super) fn ring(ring: &Ring) -> String {
+    format!("{}: {} {}, {}", ring.tensor, ring.rows, ring.what, bytes(ring.bytes))
 }
 
 #[cfg(test)]

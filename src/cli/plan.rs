@@ -20,7 +20,7 @@ use crate::engine::Sketch;
 use crate::graph::view::View;
 use crate::graph::{Graph, TensorKind};
 use crate::picture::{Chart, ChartLane, NodeKind, to_timeline_svg};
-use crate::plan::timeline::{Lane, Timeline};
+use crate::plan::timeline::{Lane, Life, Timeline};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -86,14 +86,20 @@ pub(super) fn lanes_table(timeline: &Timeline) -> String {
 /// The lives of tiles, to be drawn.
 fn chart(graph: &Graph, name: &str, sketch: &Sketch) -> Chart {
     let (plan, timeline) = (sketch.plan(), sketch.timeline().unwrap_or_default());
-    let lanes = timeline.lanes.iter().map(|lane| ChartLane {
+    let tiles = timeline.lanes.iter().map(|lane| ChartLane {
         name: lane.name.to_string(),
-        about: about(
-            lane,
-            plan.windows.iter().find(|(known, _)| *known == lane.name).map(|(_, count)| count.computed),
-        ),
+        about: format!("{} of {}", counted(lane, "tile"), lane.shape),
         kind: kind(graph, &lane.name),
-        bars: lane.lives.iter().map(|life| (format!("{:?}", life.tile), life.from, life.to)).collect(),
+        bars: bars(lane, |life| format!("made by task {}, alive until task {}", life.from, life.to)),
+    });
+    let windows = timeline.windows.iter().map(|lane| ChartLane {
+        name: lane.name.to_string(),
+        about: format!("{} of {}", counted(lane, "window"), lane.shape),
+        kind: NodeKind::Windowed,
+        bars: bars(lane, |life| match life.to - life.from {
+            1 => format!("a window of task {}", life.from),
+            _ => format!("a window of tasks {} to {}", life.from, life.to - 1),
+        }),
     });
     let shown = timeline.alive.len();
     let mut notes = vec![format!(
@@ -101,6 +107,7 @@ fn chart(graph: &Graph, name: &str, sketch: &Sketch) -> Chart {
         numbers::bytes(plan.bytes_peak),
         plan.recompute_factor
     )];
+    notes.extend(plan.rings.iter().map(|ring| format!("ring of {}", numbers::ring(ring))));
     if timeline.tasks > shown as u128 {
         notes.push(format!("the first {shown} of {} tasks", timeline.tasks));
     }
@@ -110,16 +117,21 @@ fn chart(graph: &Graph, name: &str, sketch: &Sketch) -> Chart {
             plural(usize::try_from(plan.tiles).unwrap_or(usize::MAX), "tile"),
             plan.live_peak
         ),
-        lanes: lanes.collect(),
+        lanes: tiles.chain(windows).collect(),
         alive: timeline.alive,
         notes,
     }
 }
 
-fn about(lane: &Lane, windows: Option<u64>) -> String {
-    let tiles = plural(usize::try_from(lane.count).unwrap_or(usize::MAX), "tile");
-    let windows = windows.map(|count| format!(", {count} windows")).unwrap_or_default();
-    format!("{tiles} of {}{windows}", lane.shape)
+/// `12 tiles`
+fn counted(lane: &Lane, noun: &str) -> String {
+    plural(usize::try_from(lane.count).unwrap_or(usize::MAX), noun)
+}
+
+/// What is said of each, and when it begins and ends.
+fn bars(lane: &Lane, about: impl Fn(&Life) -> String) -> Vec<(String, u64, u64)> {
+    let bar = |life: &Life| (format!("{} {:?}: {}", lane.name, life.tile, about(life)), life.from, life.to);
+    lane.lives.iter().map(bar).collect()
 }
 
 fn kind(graph: &Graph, name: &str) -> NodeKind {

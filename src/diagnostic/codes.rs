@@ -67,13 +67,18 @@ codes! {
     E0801 E0802 E0803 E0804 E0805 E0806 E0807 E0808 E0809
     E0901 E0902 E0903
     E1001 E1002 E1003 E1004 E1005 E1006 E1007 E1008 E1009 E1010
-    W0001 W0002 W0003
+    W0001 W0002 W0003 W0004
 }
 
 impl Code {
-    /// The code with that name, in either case.
+    /// The code with that name, in either case; a number alone is that of an error.
     pub fn parse(text: &str) -> Option<Code> {
-        Code::ALL.iter().copied().find(|code| code.id().eq_ignore_ascii_case(text))
+        let number = text.trim_start_matches('0');
+        let is = |code: &Code| {
+            let own = code.id().strip_prefix('E').map(|own| own.trim_start_matches('0'));
+            code.id().eq_ignore_ascii_case(text) || own == Some(number)
+        };
+        Code::ALL.iter().copied().find(is)
     }
 
     /// From its first letter.

@@ -19,7 +19,7 @@ use super::body::{Body, Coord, MAX_NODES, NodeId, Op, Table, TensorId};
 use super::check::{Checker, Constant};
 use super::evaluate::NoValue;
 use super::follow::Arms;
-use super::modules::{Module, ModuleId, Symbol};
+use super::modules::{Module, ModuleId, Symbol, standard};
 use super::scalar::Scalar;
 use super::scope::Scope;
 use super::types::{Element, Ty};
@@ -179,8 +179,16 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         }
         Diagnostic::new(Code::E0404, format!("`{name}` holds `{element}`, but {role} is {}", a_type(ty)))
             .at(self.span(expr), a_type(ty))
+            .fix_if(self.span(expr), self.cast_to(element, ty, expr))
             .help(self.conversion_to(element, ty, expr))
             .err()
+    }
+
+    /// `expr` in a cast, where no other cure is as likely.
+    fn cast_to(&self, element: Element, ty: Ty, expr: ExprId) -> Option<String> {
+        let numbers = element != Element::Bool && ty != Ty::Strong(Element::Bool);
+        let plain = !matches!(self.bare(expr), Expr::Reduce { .. } | Expr::Float(_));
+        (numbers && plain).then(|| format!("{element}({})", self.bare_text(expr)))
     }
 
     /// How to make `expr`, which has type `ty`, fit `element`.
@@ -196,6 +204,9 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         match self.rounded_division(expr) {
             _ if ty == Ty::Strong(Element::Bool) => {
                 format!("choose numbers: `if {text} then 1 else 0`, or {cast}")
+            }
+            _ if element == Element::Bool && matches!(self.bare(expr), Expr::Int(_)) => {
+                format!("write `{}`", text != "0")
             }
             _ if element == Element::Bool => format!("compare it: `{text} != 0`"),
             Some(rounded) if element.is_int() && ty == Ty::WeakFloat => format!("{rounded}, or {cast}"),
@@ -284,10 +295,19 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         match value {
             Value::Node(node) => Ok(node),
             Value::View(view) => {
-                Diagnostic::new(Code::E0207, format!("{} is used as a number", quoted(&view.name)))
-                    .at(span, format!("this is {}", view.describe()))
-                    .help(format!("read one element of it: `{}{}`", self.text(id), view.example_index()))
-                    .err()
+                let (name, index) = (quoted(&view.name), view.example_index());
+                let diagnostic = Diagnostic::new(Code::E0207, format!("{name} is used as a number"))
+                    .at(span, format!("this is {}", view.describe()));
+                // Outside of all bodies somebody means every element of it, as an array of NumPy does.
+                let help = match self.in_a_body() {
+                    true => format!("read one element of it: `{}{index}`", self.text(id)),
+                    false => format!(
+                        "say what one element is, as `{}{index}`, and slice that: `tensor t: {} = …`",
+                        view.name,
+                        view.describe().trim_matches('`')
+                    ),
+                };
+                diagnostic.help(help).err()
             }
             Value::Take(take) => {
                 Diagnostic::new(Code::E0207, format!("{} is used as a number", quoted(&take.name)))
@@ -433,12 +453,20 @@ impl<'c, 'a> Elaborator<'c, 'a> {
                 "add `as {}` after the `window` clause to name the coordinates in it, or declare it",
                 unnamed(self.owner.labels.len())
             )),
+            None if what == "function" && standard(name).is_some() => unknown.help(format!(
+                "call what the module defines: `use {name}` at the top, and one of its functions (docs/std.md)"
+            )),
             None if what == "function" => unknown.help(format!(
                 "declare it with `fn {name}(…) = …`, or look for it in docs/std.md: `use` brings in a library"
             )),
             None => match self.labels() {
                 Some(labels) => unknown.help(format!("declare it, or use {labels}")),
-                None => unknown.help("declare it, or check its spelling"),
+                None if in_function || self.owner.views_only || self.in_a_body() => {
+                    unknown.help("declare it, or check its spelling")
+                }
+                None => unknown.help(
+                    "declare it, or check its spelling; labels are known in the body of a tensor only",
+                ),
             },
         }
     }
@@ -450,6 +478,11 @@ impl<'c, 'a> Elaborator<'c, 'a> {
         let labels: Vec<String> = labels.map(|label| quoted(label)).collect();
         let shown = self.calls.is_empty() && !labels.is_empty();
         shown.then(|| format!("a label of {}: {}", quoted(&tensor.name), labels.join(", ")))
+    }
+
+    /// Whether this is said of every element of something: it is neither a constant nor a single value.
+    fn in_a_body(&self) -> bool {
+        !self.owner.labels.is_empty()
     }
 
     /// Whether a windowed body has no names for its local coordinates, which are then often written all the same.

@@ -232,8 +232,15 @@ fn no_inside<T>(name: &str, span: Span) -> Result<T> {
 fn unknown<T>(name: &str, span: Span) -> Result<T> {
     let names = || LEVELS.iter().map(|(name, _)| *name).chain(["element", "pattern"]);
     let close = closest(name, names());
-    let help = match close {
-        Some(close) => format!("write `{close}`"),
+    // What SciPy calls its formats is a level per dimension here.
+    let known = match name {
+        "csr" | "csc" | "compressed" => Some("dense(sparse_list(element(0)))"),
+        "coo" => Some("sparse_coo(2, element(0))"),
+        "rle" => Some("dense(run_list(element(0)))"),
+        _ => close,
+    };
+    let help = match known {
+        Some(known) => format!("write `{known}`"),
         None => format!("choose from {}", names().collect::<Vec<_>>().join(", ")),
     };
     Diagnostic::new(Code::E0807, format!("unknown level {}", quoted(name)))

@@ -1,4 +1,5 @@
-//! The lives of tiles as SVG: a bar for each from its making to its last reader, and how many are alive as a curve.
+//! The lives of tiles and windows as SVG: a bar for each from its making to its last reader, and how many tiles are alive
+//! as a curve.
 //!
 //! ```text
 //! height  ▬▬▬▬▬▬▬ ▬▬▬▬▬▬
@@ -33,12 +34,12 @@ pub struct ChartLane {
     pub about: String,
     /// Colours.
     pub kind: NodeKind,
-    /// Per tile: which, its first task, and one past its last.
+    /// Per tile or window: what is said of it, its first task, and one past its last.
     pub bars: Vec<(String, u64, u64)>,
 }
 
 /// Space to the left, for names.
-const LEFT: f64 = 190.0;
+const LEFT: f64 = 220.0;
 const RIGHT: f64 = 30.0;
 const TOP: f64 = 56.0;
 /// Height of a row of bars.
@@ -98,7 +99,7 @@ fn line(x: f64, y: f64, class: &str, text: &str) -> String {
 fn drawn_lane(lane: &ChartLane, top: f64, step: f64) -> (String, f64) {
     let mut rows: Vec<u64> = Vec::new();
     let mut bars = String::new();
-    for (tile, from, to) in &lane.bars {
+    for (title, from, to) in &lane.bars {
         let free = rows.iter().position(|end| end <= from).unwrap_or(rows.len());
         if free == rows.len() {
             rows.push(*to);
@@ -107,14 +108,13 @@ fn drawn_lane(lane: &ChartLane, top: f64, step: f64) -> (String, f64) {
         }
         let (x, y) = (LEFT + step * *from as f64, top + ROW * (free % MOST_ROWS) as f64);
         let width = (step * to.saturating_sub(*from) as f64 - 1.0).max(1.0);
-        let title = format!("{} {tile}: made by task {from}, alive until task {to}", lane.name);
         bars += &format!(
             "<rect class=\"shape\" style=\"stroke-width:.75\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" rx=\"2\"><title>{}</title></rect>\n",
             number(x),
             number(y),
             number(width),
             number(ROW - 2.0),
-            escape(&title)
+            escape(title)
         );
     }
     let names = line(16.0, top + 12.0, "name", &text::shorten(&lane.name, text::NAME, LEFT - 32.0))

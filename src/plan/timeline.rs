@@ -10,6 +10,7 @@
 use super::order::Order;
 use super::print::{shape_of, sizes};
 use super::readers::Division;
+use super::windows::lanes as lanes_of_windows;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub struct Timeline {
     /// In the order of the data; the result is the last.
     pub lanes: Vec<Lane>,
+    /// Windows that the tasks compute, by the tensor that they are windows of: from the first task to the last.
+    pub windows: Vec<Lane>,
     /// Tiles that are alive while each task runs.
     pub alive: Vec<u64>,
     /// Tasks of the whole request; the timeline may end before.
@@ -63,7 +66,7 @@ const MOST: u64 = 512;
 pub fn timeline(division: &Division, threads: usize) -> Timeline {
     let last = division.groups.len().saturating_sub(1);
     let mut walk = Walk { lanes: lanes(division), ..Walk::default() };
-    let mut alive = Vec::new();
+    let (mut alive, mut tasks) = (Vec::new(), Vec::new());
     let mut order = Order::beginning(division);
     while let Some(step) = order.as_mut().ok().and_then(|order| order.next(division)) {
         if step.number >= MOST {
@@ -75,6 +78,7 @@ pub fn timeline(division: &Division, threads: usize) -> Timeline {
         let group = step.tile.0;
         walk.left.insert(step.number, if group == last { 1 } else { step.readers.max(1) });
         walk.places.insert(step.number, (group, walk.lanes[group].lives.len()));
+        tasks.push(step.tile.clone());
         walk.lanes[group].lives.push(Life { tile: step.tile.1, from: step.number, to: u64::MAX });
         let own = (group == last).then_some(step.number);
         walk.running.push_back(step.sources.into_iter().chain(own).collect());
@@ -82,7 +86,12 @@ pub fn timeline(division: &Division, threads: usize) -> Timeline {
     }
     let end = alive.len() as u64;
     walk.lanes.iter_mut().flat_map(|lane| &mut lane.lives).for_each(|life| life.to = life.to.min(end));
-    Timeline { lanes: walk.lanes, alive, tasks: division.tiles() }
+    Timeline {
+        lanes: walk.lanes,
+        windows: lanes_of_windows(division, &tasks),
+        alive,
+        tasks: division.tiles(),
+    }
 }
 
 fn lanes(division: &Division) -> Vec<Lane> {

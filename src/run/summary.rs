@@ -4,18 +4,17 @@ use super::inputs::{InputData, resident};
 use super::job::World;
 use super::kernels::skipping;
 use super::stats::{Plan, Ring, Stored, Windows, add_count, add_windows};
-use crate::access::footprint::{Region, footprint, windows};
+use crate::access::footprint::Region;
 use crate::access::skip::Skip;
+use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
-use crate::graph::{TensorKind, Windowed};
-use crate::index::Overflow;
 use crate::plan::bands::{Task, task};
 use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role, work_box};
 use crate::plan::peak::Peak;
 use crate::plan::readers::Division;
 use crate::plan::stages::Stages;
-use std::collections::BTreeMap;
+use crate::plan::windows::{numbers, with_fused};
 use std::sync::Arc;
 
 /// What was computed, by tensor of the script.
@@ -132,37 +131,11 @@ pub fn formats(division: &Division, world: &World, counts: &[(u64, u64)]) -> Vec
     list
 }
 
-/// The boxes of all stages, and of those that are computed in their readers.
-fn with_fused(division: &Division) -> BTreeMap<TensorId, Region> {
-    let mut boxes: BTreeMap<TensorId, Region> = BTreeMap::new();
-    let mut queue: Vec<_> = division.boxes.iter().map(|(id, region)| (*id, region.clone())).collect();
-    while let Some((id, region)) = queue.pop() {
-        for before in division.stages.joined.get(&id).into_iter().flatten() {
-            queue.extend(
-                footprint(before, &region)
-                    .into_iter()
-                    .flatten()
-                    .filter(|(source, _)| division.stages.overlapping.contains(source)),
-            );
-        }
-        for fused in division.stages.fused.get(&id).into_iter().flatten() {
-            let own = region.iter().enumerate().filter(|(dim, _)| Some(*dim) != fused.lacks);
-            let dims = own.map(|(_, range)| range).zip(&fused.reach);
-            let moved: Result<Region, Overflow> = dims.map(|(range, reach)| range.add(*reach)).collect();
-            queue.extend(moved.ok().map(|region| (fused.source, region)));
-        }
-        match boxes.get_mut(&id) {
-            Some(known) => known.iter_mut().zip(region).for_each(|(known, range)| *known = known.hull(range)),
-            None => _ = boxes.insert(id, region),
-        }
-    }
-    boxes
-}
-
 /// Windows that the result touches, by tensor of the script; those of copies of a stage are added up.
 pub fn touched(division: &Division) -> Vec<(Arc<str>, Windows)> {
     let mut counts = Vec::new();
-    for (id, region) in &with_fused(division) {
+    let boxes = division.boxes.iter().map(|(id, region)| (*id, region.clone()));
+    for (id, region) in &with_fused(division, boxes) {
         let Some(all) = window_count(division, *id, region) else { continue };
         let inside = division.groups.iter().find_map(|group| {
             let member = group.members.iter().position(|member| member.tensor == *id)?;
@@ -199,14 +172,7 @@ fn in_tasks(division: &Division, group: &Group, member: usize, all: u128) -> u12
 
 /// How many windows touch a box of a tensor that has windows.
 fn window_count(division: &Division, id: TensorId, region: &Region) -> Option<u128> {
-    let tensor = division.stages.tensor(id);
-    let windowed: &Windowed = match &tensor.kind {
-        TensorKind::Windowed(windowed) => windowed,
-        TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => {
-            division.stages.seamless.get(&id)?
-        }
-    };
-    Some(volume(&windows(tensor, windowed, region).ok()?))
+    Some(volume(&numbers(&division.stages, id, region)?))
 }
 
 /// Elements that stages of the script and samples of them computed, copies of a stage together; `counts` are by id. A

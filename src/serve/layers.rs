@@ -7,7 +7,7 @@
 
 use super::answer::{Refusal, missing};
 use super::opening::{looks, opening};
-use crate::diagnostic::{closest, quoted};
+use crate::diagnostic::{any_of, closest, quoted};
 use crate::engine::Engine;
 use crate::graph::modules::ModuleId;
 use crate::graph::types::Element;
@@ -40,6 +40,9 @@ pub(super) fn layers(graph: &Graph) -> Vec<Layer> {
     tensors.chain(views).filter(|layer| layer.view.rank() > 0).collect()
 }
 
+/// Names that a refusal lists at the most.
+const LISTED: usize = 8;
+
 /// The layer with that name.
 pub(super) fn find(graph: &Graph, name: &str) -> Result<Layer, Refusal> {
     let mut all = layers(graph);
@@ -47,7 +50,12 @@ pub(super) fn find(graph: &Graph, name: &str) -> Result<Layer, Refusal> {
         return Ok(all.swap_remove(at));
     }
     let close = closest(name, all.iter().map(|layer| &*layer.view.name));
-    let hint = close.map_or(String::new(), |close| format!("; there is {}", quoted(close)));
+    let names = || any_of(all.iter().map(|layer| &*layer.view.name).take(LISTED));
+    let hint = match close {
+        Some(close) => format!("; there is {}", quoted(close)),
+        None if all.is_empty() => String::new(),
+        None => format!("; there is {}", names()),
+    };
     Err(missing(format!("the script has no tensor or view {}{hint}", quoted(name))))
 }
 

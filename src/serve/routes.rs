@@ -134,7 +134,7 @@ async fn graph(State(server): Shared, headers: HeaderMap, uri: Uri, pairs: Pairs
 /// A tile, as pixels or as elements.
 async fn tiles(
     State(server): Shared,
-    Path((layer, level, x, y)): Path<(String, i32, i64, String)>,
+    Path((layer, level, x, y)): Path<(String, String, String, String)>,
     headers: HeaderMap,
     uri: Uri,
     pairs: Pairs,
@@ -142,8 +142,11 @@ async fn tiles(
     let query = Query(pairs.0);
     computed(server, headers, uri, move |server, edition, cancel| {
         let (y, ending) = y.split_once('.').unwrap_or((&y, ""));
-        let y = y.parse().map_err(|_| wrong(format!("{} is not the number of a tile", quoted(y))))?;
-        let window = Window::of_tiles(level, [y, x], query.side()?, query.tiles()?)?;
+        let level = level.parse().map_err(|_| wrong(not_a("level", &level, "/tiles/height/-4/0/0.png")))?;
+        let number = |text: &str| {
+            text.parse().map_err(|_| wrong(not_a("tile", text, "/tiles/height/0/-3/7.png, x before y")))
+        };
+        let window = Window::of_tiles(level, [number(y)?, number(&x)?], query.side()?, query.tiles()?)?;
         let variant = edition.variant(&query.settings()?)?;
         let view = find(&variant.engine.program().graph, &layer)?.view;
         match ending {
@@ -154,6 +157,11 @@ async fn tiles(
         }
     })
     .await
+}
+
+/// That a word is not the number of something, and how an address is written.
+fn not_a(what: &str, word: &str, example: &str) -> String {
+    format!("{} is not the number of a {what}: write it like {example}", quoted(word))
 }
 
 fn elements(
@@ -202,7 +210,9 @@ fn pixels(
     let cut = query.cut(view.domain())?;
     let (map, range) = looks(&variant.engine.program().graph, &view.name);
     let map = query.one("colormap").or(map.as_deref()).unwrap_or("viridis");
-    let colours = colours(map).ok_or_else(|| wrong(format!("there is no colour map {}", quoted(map))))?;
+    let colours = colours(map).ok_or_else(|| {
+        wrong(format!("there is no colour map {}, only {}", quoted(map), COLORMAPS.join(", ")))
+    })?;
     let coloured = cut.channels.is_some() && view.element.is_float();
     let known = query.range()?.or(range).or(natural_range(view.element)).or(coloured.then_some((0.0, 1.0)));
     let range = match known {

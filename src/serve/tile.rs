@@ -57,7 +57,12 @@ impl Window {
         }
         let (step, zoom) = (1 << (-level).max(0), 1 << level.max(0));
         if !SIDES.contains(&side) || side < zoom {
-            return Err(wrong(format!("a tile of level {level} cannot be {side} pixels wide")));
+            let sides: Vec<String> =
+                SIDES.iter().filter(|side| **side >= zoom).map(ToString::to_string).collect();
+            return Err(wrong(format!(
+                "a tile of level {level} cannot be {side} pixels wide, only {}",
+                sides.join(", ")
+            )));
         }
         if let Some(count) = tiles.into_iter().find(|count| !(1..=MOST / side).contains(count)) {
             let most = MOST / side;

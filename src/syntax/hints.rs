@@ -10,6 +10,7 @@
 
 mod brackets;
 mod expressions;
+mod forms;
 mod habits;
 mod items;
 mod missing;
@@ -38,6 +39,11 @@ const RULES: &[Rule] = &[
     habits::open_range,
     habits::method_without_call,
     habits::lists_without_brackets,
+    forms::clause,
+    forms::slice,
+    forms::reduction_without_range,
+    forms::write_without_set,
+    forms::string_as_value,
     expressions::foreign_operator,
     expressions::chained_comparison,
     expressions::choice_as_operand,
@@ -54,6 +60,7 @@ const RULES: &[Rule] = &[
     missing::misspelt_keyword,
     missing::foreign_sign,
     missing::missing_sign,
+    forms::missing_value,
 ];
 
 /// The message of the first slip that fits, if one does.

@@ -157,6 +157,21 @@ try {
   await page.until("/map=grey/.test(location.hash) && /at.t=5&at.k=1$/.test(location.hash)", "its place is in the address");
   await page.until("/y=32&/.test(location.hash)", "its region is in the middle");
 
+  // Where a layer has ended the page says so, and the way back; a layer that is chosen far from it is gone to.
+  const go = (place) => page.run(`document.getElementById('place').value = '${place}'; document.getElementById('goto').requestSubmit()`);
+  await go("1000000, 1000000");
+  await reads("note", "nothing of stack is here: press h to go where it is");
+  await page.key("h");
+  await reads("note", "");
+  await page.key("1");
+  await page.until("document.title.startsWith('before')");
+  await go("1000000, 1000000");
+  await page.until("/y=1000000&/.test(location.hash)", "the place without end");
+  assert.equal(await text("note"), "");
+  await page.key("2");
+  await page.until("/layer=stack&y=3\\d&/.test(location.hash)", "the layer that is not there");
+  await page.sharp();
+
   const foreign = page.requests.filter((one) => !one.startsWith(new URL(url).origin) && !/^(data|blob|about):/.test(one));
   assert.deepEqual(foreign, [], "nothing is fetched from elsewhere");
   // Until the page hears of the new script it may ask for tiles of layers that are gone.

@@ -107,11 +107,33 @@ fn plans_are_drawn_with_the_peak_that_is_planned() {
     folder.itp(&[&plan[..], &["--out", "plan.png"]].concat()).ends(2).tells("must end in .svg");
 }
 
+/// Windows have bars of their own, also those of a stage that another one computes inside of itself.
+#[test]
+fn a_plan_draws_windows() {
+    let folder = Folder::with(
+        "parts.itp",
+        "tensor parts: f32[y: inf, x: inf] window [24, 24] stride [16, 16] as [i, j] blend sum = f32(i + j)\n\
+         tensor half: f32[y: inf, x: inf] = parts[y, x] / 2\n",
+    );
+    let plan = ["plan", "parts.itp", "--read", "half[0:64, 0:64]", "--threads", "2", "--tile", "16,64"];
+    let told = folder.itp(&[&plan[..], &["--out", "plan.svg"]].concat());
+    told.ends(0);
+    let line = told.stdout.lines().find(|line| line.contains("windows    parts")).unwrap().trim();
+    assert_eq!(line, "windows    parts: 25 computed, 0 reused", "{}", told.stdout);
+    let drawn = folder.read("plan.svg");
+    assert!(drawn.contains("25 windows of 24×24"), "{drawn}");
+    assert_eq!(drawn.matches("<title>parts [").count(), 25, "{drawn}");
+    // Windows 0 begin in the first row of tiles and end in the second.
+    assert!(drawn.contains("parts [0, 0]: a window of tasks 0 to 1"), "{drawn}");
+    assert!(drawn.contains("parts [3, 0]: a window of task 3"), "{drawn}");
+}
+
 #[test]
 fn explain_prints_a_page_or_the_list() {
     let folder = Folder::new();
     assert_snapshot!(folder.itp(&["explain", "E0001"]).transcript());
     assert_eq!(folder.itp(&["explain", "e0001"]).stdout, folder.itp(&["explain", "E0001"]).stdout);
+    assert_eq!(folder.itp(&["explain", "502"]).stdout, folder.itp(&["explain", "E0502"]).stdout);
     let list = folder.itp(&["explain"]).ends(0).stdout.clone();
     assert!(list.starts_with("E0001  a file cannot be read\nE0002  a file is not a script\n"), "{list}");
     assert_eq!(list.lines().count(), itp::diagnostic::Code::ALL.len());

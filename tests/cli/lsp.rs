@@ -289,6 +289,33 @@ fn marks_come_with_fixes_and_go_with_mistakes() {
 }
 
 #[test]
+fn a_cast_that_a_message_names_can_be_taken() {
+    let mut text = "input a: u8[x: 8]\ntensor b: f32[x: 8] = a[x] * 0.5\ntensor c: f32[x: 8] = a[x]\noutput \"b.npy\" = b[:]\noutput \"c.npy\" = c[:]\n".to_owned();
+    let mut editor = Editor::start();
+    editor.open("cast.itp", &text);
+    let uri = editor.uri("cast.itp");
+    for _ in 0..2 {
+        let marks = editor.marks("cast.itp");
+        let params = json!({ "textDocument": { "uri": uri }, "range": marks[0]["range"], "context": { "diagnostics": [] } });
+        let actions = editor.ask("textDocument/codeAction", params);
+        assert_eq!(actions[0]["title"], "replace `a[x]` with `f32(a[x])`", "{actions}");
+        text = edited(&text, &actions[0]["edit"]["changes"][&uri]);
+        editor.change("cast.itp", json!([{ "text": text }]));
+    }
+    assert_eq!(editor.marks("cast.itp"), json!([]));
+    // So can the power that somebody meant.
+    editor.change(
+        "cast.itp",
+        json!([{ "text": "tensor b: f32[x: 8] = (x - 3) ^ 2\noutput \"b.npy\" = b[:]\n" }]),
+    );
+    let marks = editor.marks("cast.itp");
+    assert_eq!(marks[0]["code"], "W0004", "{marks}");
+    let params = json!({ "textDocument": { "uri": uri }, "range": marks[0]["range"], "context": { "diagnostics": [] } });
+    let actions = editor.ask("textDocument/codeAction", params);
+    assert_eq!(actions[0]["title"], "replace `^` with `**`", "{actions}");
+}
+
+#[test]
 fn a_read_outside_can_be_given_a_boundary() {
     let text = "input photo: f32[x: 8]\ntensor edge: f32[x: 8] = photo[x] - photo[x - 1]\noutput \"e.npy\" = edge[:]\n";
     let mut editor = Editor::start();

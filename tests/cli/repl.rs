@@ -92,6 +92,25 @@ fn errors_never_lose_the_session() {
 }
 
 #[test]
+fn commands_and_arrays_of_other_tools_are_told_what_to_write() {
+    let inputs = [
+        "tensor height: f32[y: inf, x: inf] = y + x / 2",
+        "view half = height.stride([2, 2])",
+        ":free",
+        ":ir asmm height",
+        ":ir access height[0:4, 0:4]",
+        ":ir access half",
+        ":ir access heigth",
+        "height[0:4, 0:4] * 2",
+        "height * 2",
+        "y + 1",
+        "\"hello\"",
+        "abs height",
+    ];
+    assert_snapshot!(transcript(&mut session(), &inputs));
+}
+
+#[test]
 fn a_name_without_let_is_told_how_to_be_one() {
     let mut session = session();
     let told = session.enter("radius = 3").told;

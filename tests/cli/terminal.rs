@@ -142,6 +142,19 @@ fn a_session_on_a_terminal() {
 }
 
 #[test]
+fn lines_outlive_a_session_that_is_killed() {
+    let folder = Folder::with("hills.itp", "tensor height: f32[y: inf, x: inf] = y + x / 4\n");
+    folder.write("history", "#V2\nheight[0, 0]\n");
+    let mut terminal = Terminal::run(&folder, &["repl", "hills.itp"]);
+    terminal.line("6 * 7\r");
+    terminal.shows("42");
+    terminal.shows(READY);
+    terminal.child.kill().expect("a child can be killed");
+    let lines = folder.read("history");
+    assert!(lines.contains("height[0, 0]") && lines.contains("6 * 7"), "{lines}");
+}
+
+#[test]
 fn keys_that_come_early_are_not_lost() {
     let folder = Folder::with("hills.itp", "tensor height: f32[y: inf, x: inf] = y + x / 4\n");
     let mut terminal = Terminal::run(&folder, &["repl", "hills.itp"]);

@@ -315,18 +315,26 @@ fn settings(session: &Session) -> String {
     lines.join("\n")
 }
 
+/// That no tensor is called `name`, and what to write after `command`, if that is known; else which command lists them.
+pub(super) fn no_tensor(session: &Session, name: &str, command: &str, list: &str) -> String {
+    let tensors = &session.engine.program().graph.tensors;
+    let names: Vec<&str> = tensors.iter().map(|tensor| &*tensor.name).collect();
+    let diagnostic = Diagnostic::new(Code::E0201, format!("there is no tensor {}", quoted(name)));
+    session.fault(match closest(name, names.iter().copied()) {
+        Some(close) => diagnostic.help(format!("write `{command}{close}`")),
+        None => diagnostic.help(list),
+    })
+}
+
 fn free(session: &mut Session, argument: &str) -> Told {
+    if argument.is_empty() {
+        return Err(needs(session, "the name of a tensor", ":free height"));
+    }
     let graph = &session.engine.program().graph;
     let found = graph.iter().find(|(_, tensor)| &*tensor.name == argument).map(|(id, _)| id);
     let view = graph.views.iter().find(|named| &*named.view.name == argument).map(|named| named.view.base);
     let Some(id) = found.or(view) else {
-        let names: Vec<&str> = graph.tensors.iter().map(|tensor| &*tensor.name).collect();
-        let message = format!("there is no tensor {}", quoted(argument));
-        let diagnostic = Diagnostic::new(Code::E0201, message);
-        return Err(session.fault(match closest(argument, names.iter().copied()) {
-            Some(close) => diagnostic.help(format!("write `:free {close}`")),
-            None => diagnostic.help("write `:tiles` for what is kept"),
-        }));
+        return Err(no_tensor(session, argument, ":free ", "write `:tiles` for what is kept"));
     };
     let bytes = |session: &Session| session.engine.kept().iter().map(|series| series.bytes).sum::<u64>();
     let before = bytes(session);

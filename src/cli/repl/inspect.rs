@@ -1,6 +1,6 @@
 //! Commands that look at a session and change nothing: types, documentation, stages, plans, tiles.
 
-use super::commands::needs;
+use super::commands::{needs, no_tensor};
 use super::evaluate::{Subject, domain_of};
 use super::pieces::script;
 use super::state::{Session, Told};
@@ -143,12 +143,31 @@ pub(super) fn ir(session: &mut Session, argument: &str) -> Told {
             Ok(session.engine.sketch_view(view).map_err(|error| session.error(error))?.text())
         }
         Some(Stage::Trace) => traced(session, rest),
-        Some(stage) => emitted(session, stage, rest.trim()),
+        Some(Stage::Views) => views(session, rest.trim()),
+        Some(stage) => stage_of(session, stage, rest.trim()),
         None => {
             let names: Vec<&str> = Stage::ALL.iter().map(|stage| stage.name()).collect();
+            if let Some(close) = closest(name, names.iter().copied()) {
+                let unknown = Diagnostic::new(Code::E0102, format!("there is no stage {}", quoted(name)));
+                return Err(session.fault(unknown.help(format!("write `:ir {close}`"))));
+            }
             Err(needs(session, &format!("a stage: one of {}", names.join(", ")), ":ir loops smooth"))
         }
     }
+}
+
+/// A stage of one tensor, or of all; a slice stands for its tensor, since only reads have places.
+fn stage_of(session: &mut Session, stage: Stage, argument: &str) -> Told {
+    let end = argument.find(['[', '.']).unwrap_or(argument.len());
+    let name = &argument[..end];
+    let graph = &session.engine.program().graph;
+    let view = graph.views.iter().find(|named| &*named.view.name == name);
+    let tensor = view.map_or(name, |named| &*graph.tensor(named.view.base).name).to_owned();
+    if !name.is_empty() && !graph.tensors.iter().any(|known| *known.name == tensor) {
+        let command = format!(":ir {} ", stage.name());
+        return Err(no_tensor(session, name, &command, "write `:graph` for all of them"));
+    }
+    emitted(session, stage, &tensor)
 }
 
 /// What a read does, tile by tile, on one thread and with nothing kept.

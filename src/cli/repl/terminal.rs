@@ -41,16 +41,13 @@ pub(super) fn run(session: &mut Session, style: Style, report: &mut Report) -> O
         _ = editor.load_history(path);
     }
     report.say("itp: type items and expressions, `:help` for commands, Ctrl-D to leave");
-    let outcome = lines(session, &mut editor, style, report);
-    if let Some(path) = &history {
-        keep(&mut editor, path);
-    }
-    outcome
+    lines(session, &mut editor, history.as_deref(), style, report)
 }
 
 fn lines(
     session: &mut Session,
     editor: &mut Editor<Guide, FileHistory>,
+    history: Option<&Path>,
     style: Style,
     report: &mut Report,
 ) -> Outcome {
@@ -62,6 +59,9 @@ fn lines(
         }
         match editor.readline("> ") {
             Ok(line) => {
+                if let Some(path) = history {
+                    keep(editor, path);
+                }
                 let reply = session.enter(&line);
                 show_reply(&reply, report);
                 if reply.then == Then::Quit {
@@ -75,12 +75,12 @@ fn lines(
     }
 }
 
-/// Writes the lines for the next session; that this fails is no reason to fail.
+/// Writes what is new for the next session, however this one ends; that this fails is no reason to fail.
 fn keep(editor: &mut Editor<Guide, FileHistory>, path: &Path) {
     if let Some(folder) = path.parent() {
         _ = std::fs::create_dir_all(folder);
     }
-    _ = editor.save_history(path);
+    _ = editor.append_history(path);
 }
 
 /// Where lines are kept from session to session.

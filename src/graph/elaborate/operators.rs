@@ -264,13 +264,15 @@ impl Elaborator<'_, '_> {
         let diagnostic = Diagnostic::new(code, message)
             .at(self.span(a.expr), super::a_type(x))
             .at(self.span(b.expr), super::a_type(y));
-        let (one_side, is_float) = self.conversion(a, b);
+        let (low, to) = self.conversion(a, b);
+        let cast = format!("{to}({})", self.bare_text(low.expr));
+        let (one_side, is_float) = (format!("convert one side: `{cast}`"), to.is_float());
         let sums = matches!(what, "`+`" | "`-`" | "`*`" | "`/`" | "`**`");
         match self.own_element() {
             Some(own) if sums && is_float && own.is_int() => {
                 diagnostic.help(format!("{one_side}, and the result: `{own}(…)`"))
             }
-            Some(_) | None => diagnostic.help(one_side),
+            Some(_) | None => diagnostic.fix(self.span(low.expr), cast).help(one_side),
         }
     }
 
@@ -280,8 +282,8 @@ impl Elaborator<'_, '_> {
     }
 
     /// Which of the two to convert: an integer to the other's float type, else towards the tensor that is being
-    /// defined, else the narrower one; and whether that makes it a float.
-    fn conversion(&self, a: Operand, b: Operand) -> (String, bool) {
+    /// defined, else the narrower one; and the type that it gets.
+    fn conversion(&self, a: Operand, b: Operand) -> (Operand, Element) {
         let rank = |operand: Operand| match self.body.ty(operand.node) {
             Ty::Strong(element) => (element.is_float(), element.bits()),
             Ty::WeakInt => (false, 0),
@@ -295,8 +297,7 @@ impl Elaborator<'_, '_> {
             _ if rank(a) < rank(b) => (a, b),
             _ => (b, a),
         };
-        let to = self.body.ty(high.node).strong().unwrap_or(Element::F32);
-        (format!("convert one side: `{to}({})`", self.bare_text(low.expr)), to.is_float())
+        (low, self.body.ty(high.node).strong().unwrap_or(Element::F32))
     }
 
     pub(super) fn not_a_number<T>(&self, what: &str, expr: ExprId) -> Result<T> {

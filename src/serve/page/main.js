@@ -113,6 +113,7 @@ function choose(name) {
   const plane = same ? state.plane : firstPlane(layer);
   state.layer = layer;
   state.plane = tidy(plane);
+  if (away()) home();
   reset();
 }
 
@@ -295,6 +296,13 @@ function planeOf({ dims, at }) {
 
 function home() {
   if (state.layer) fill(bounds());
+}
+
+// Whether the layer ends before the screen begins, or begins after it.
+function away() {
+  return bounds().some(({ lower, upper }, way) =>
+    (upper !== null && camera.toCell(0.5, way) >= BigInt(upper)) ||
+    (lower !== null && camera.toCell(camera.size[way] - 0.5, way) < BigInt(lower)));
 }
 
 // Where rows and columns begin and end: those of a region, as far as it says, else those of the layer.
@@ -607,8 +615,9 @@ function status() {
   $("busy").textContent = missing ? `${missing} to come` : "";
   document.body.dataset.missing = missing;
   const failed = tiles.wishes.map(({ key }) => tiles.failed.get(key)).find(Boolean);
-  if (failed || $("note").dataset.failed) note(failed ?? "");
-  $("note").dataset.failed = failed ? "1" : "";
+  const told = failed ?? (away() ? `nothing of ${state.layer.name} is here: press h to go where it is` : "");
+  if (told || $("note").dataset.told) note(told);
+  $("note").dataset.told = told ? "1" : "";
   const cell = state.cursor ? [0, 1].map((way) => camera.toCell(state.cursor[way], way)) : camera.cell;
   const found = state.cursor && at(cell);
   const [row, column] = found ? found.cell : cell;

@@ -114,6 +114,9 @@ pub(super) fn method_without_call(failure: &Failure<'_, '_>) -> Option<Diagnosti
             format!("write it without `{from}.`: {}", quoted(name))
         }
         ("T", _) => "write the new order of the dimensions: `.permute([x, y])`".to_owned(),
+        ("shape" | "size" | "ndim" | "dtype", _) => {
+            "write the number itself: sizes are constants, and `let n = 512` can name one".to_owned()
+        }
         (name, Some(Kind::LBracket)) => format!("call it: `.{name}()[…]`"),
         (name, _) => format!("call it: `.{name}(…)`"),
     };

@@ -107,7 +107,9 @@ pub(super) fn keyword_as_name(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
     // After an operand a keyword is a clause in the wrong place, and after `,` or `(` in a call a missing operand.
     let operand = failure.expects("INT");
     let item = word.starts_item() && failure.starts_line(failure.at);
-    let clause = operand && matches!(word, Kind::Then | Kind::Else | Kind::In | Kind::And | Kind::Or);
+    let read = failure.kind(failure.at + 1) == Some(Kind::LBracket) && failure.adjacent(failure.at);
+    let clause =
+        operand && !read && matches!(word, Kind::Then | Kind::Else | Kind::In | Kind::And | Kind::Or);
     (wanted && !item && !clause && !failure.expects("tensor")).then(|| {
         let name = failure.name(failure.at);
         Diagnostic::new(Code::E0109, format!("{name} is a keyword, not a name"))

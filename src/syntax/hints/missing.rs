@@ -99,7 +99,14 @@ pub(super) fn missing_sign(failure: &Failure<'_, '_>) -> Option<Diagnostic> {
         _ if in_brackets && failure.expects(",") => format!("write `,` before {}", quoted(next)),
         _ if failure.expects(";") && in_let(failure) => "write `;` after each `let` of a block".to_owned(),
         _ if simple && failure.expects("*") && !failure.starts_line(failure.at) => {
-            format!("write an operator between them: {}", quoted(&format!("{last} * {next}")))
+            let product = quoted(&format!("{last} * {next}"));
+            match failure.before(1)? {
+                Kind::Ident => {
+                    let call = quoted(&format!("{last}({next})"));
+                    format!("write an operator between them: {product}, or brackets for a call: {call}")
+                }
+                _ => format!("write an operator between them: {product}"),
+            }
         }
         _ => return None,
     };

@@ -303,6 +303,28 @@ fn only_this_machine_is_answered() {
 }
 
 #[test]
+fn refusals_say_what_to_write() {
+    let (_folder, serving) = started();
+    for (path, told) in [
+        ("/tiles/ramps/0/0/0.png", "there is `ramp`"),
+        ("/tiles/nowhere/0/0/0.png", "there is `ramp`, `stack`, `sheet`, `line`, `slow` or `turned`"),
+        (
+            "/tiles/ramp/far/0/0.png",
+            "`far` is not the number of a level: write it like /tiles/height/-4/0/0.png",
+        ),
+        (
+            "/tiles/ramp/0/left/0.png",
+            "`left` is not the number of a tile: write it like /tiles/height/0/-3/7.png",
+        ),
+        ("/tiles/ramp/0/0/0.png?size=100", "only 16, 32, 64, 128, 256, 512"),
+        ("/tiles/ramp/0/0/0.png?colormap=jet", "only grey, gray, terrain, viridis"),
+    ] {
+        let text = serving.get(path).text();
+        assert!(text.contains(told), "{path}: {text}");
+    }
+}
+
+#[test]
 fn nonsense_is_refused_and_never_worse() {
     let (_folder, serving) = started();
     let check = |path: &str, expect: u16| {
