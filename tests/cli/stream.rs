@@ -94,6 +94,31 @@ fn other_files_than_zarr() {
 }
 
 #[test]
+fn a_folder_has_the_tiles_that_the_last_frame_ended_before() {
+    let folder = Folder::new();
+    stream(&folder, &["--out", "cam.tiles"], &frames(3)[..2 * 70 + 2]).ends(0);
+    let tiles = |at: &str| fs::read(folder.path(&format!("cam.tiles/1.{at}.raw"))).unwrap();
+    assert_eq!(tiles("0.0")[..4], [70, 0, 0, 0]);
+    for at in ["0.1", "0.2", "1.0", "2.2"] {
+        assert_eq!(tiles(at), [0; 24], "{at}");
+    }
+    assert_eq!(fs::read_dir(folder.path("cam.tiles")).unwrap().count(), 2 * 9 + 1);
+}
+
+#[test]
+fn fewer_frames_than_were_said_are_told() {
+    let folder = Folder::new();
+    let args = ["stream", "--shape", "4,5,7", "--type", "u16", "--tile", "2,2,3", "--out", "cam.zarr"];
+    folder
+        .itp_fed(&args, &frames(3))
+        .ends(0)
+        .tells("3 × 5×7 u16, 210 B, 9 tiles incomplete, fewer than the 4 that");
+    assert_eq!(metadata(&folder.path("cam.zarr"))["shape"], serde_json::json!([3, 5, 7]));
+    let args = [&args[..8], &["cam.npy"]].concat();
+    folder.itp_fed(&args, &frames(4)[..4 * 70 - 2]).ends(0).tells("3 × 5×7 u16, 278 B, and 68 of 70 bytes");
+}
+
+#[test]
 fn a_file_is_streamed_too_and_wrong_lines_are_refused() {
     let folder = Folder::new();
     fs::write(folder.path("frames.raw"), frames(4)).unwrap();
