@@ -521,3 +521,23 @@ fn a_chunk_that_is_there_is_not_written_over() {
     assert!(!child.wait().unwrap().success());
     assert_eq!(fs::read(folder.path("cam.zarr/c/0/0/0")).unwrap(), b"precious");
 }
+
+#[test]
+fn zarr_arrays_may_be_larger_than_memory() {
+    let script = "tensor a: u8[t: inf, y: inf, x: inf] = u8(3 * t + y + x)
+output \"a.zarr\" = a[-64:64, 0:256, 0:256] chunk [1, 256, 256] codec crc32c
+";
+    let folder = Folder::with("write.itp", script);
+    // 8 MiB of elements.
+    folder.itp(&["run", "write.itp", "--memory", "10M"]).ends(0).tells("a.zarr  128×256×256 u8");
+    folder.write(
+        "read.itp",
+        "input a: u8[t: -64..64, y: 256, x: 256] from \"a.zarr\"
+tensor wrong: i64[t: -64..64] = sum(y in 0..256, x in 0..256) i64(a[t, y, x] != u8(3 * t + y + x))
+",
+    );
+    for at in [-64, -1, 63] {
+        let slice = format!("wrong[{at}:{}]", at + 1);
+        folder.itp(&["run", "read.itp", "--read", &slice, "--memory", "1M"]).ends(0).prints("\n[0]\n");
+    }
+}
