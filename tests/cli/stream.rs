@@ -541,3 +541,22 @@ tensor wrong: i64[t: -64..64] = sum(y in 0..256, x in 0..256) i64(a[t, y, x] != 
         folder.itp(&["run", "read.itp", "--read", &slice, "--memory", "1M"]).ends(0).prints("\n[0]\n");
     }
 }
+
+#[test]
+fn chunks_of_an_output_that_are_incomplete_at_once_are_in_the_accounts() {
+    let script = "tensor a: u8[t: inf, y: inf, x: inf] = u8(t + y + x)
+output \"a.zarr\" = a[0:64, 0:256, 0:256] chunk [64, 64, 64]
+";
+    let folder = Folder::with("write.itp", script);
+    folder
+        .itp(&["run", "write.itp", "--memory", "7M"])
+        .ends(1)
+        .tells("error[E1005]: `a.zarr` needs ")
+        .tells("4195072 of them for chunks that are incomplete at once, but the limit is 7340032")
+        .tells("choose chunks that are shorter along the first dimension");
+    assert!(!folder.path("a.zarr").exists());
+    folder.itp(&["run", "write.itp", "--stats-json", "stats.json"]).ends(0);
+    let stats: Value = serde_json::from_slice(&fs::read(folder.path("stats.json")).unwrap()).unwrap();
+    let bytes = |key: &str| stats["bytes"][key].as_u64().unwrap();
+    assert!(bytes("peak") >= 2 * (64 << 16) && bytes("peak") <= bytes("peak_planned"), "{stats}");
+}
