@@ -18,9 +18,10 @@
 //! - [`freeze`](mod@freeze): entries -> levels;
 //! - [`walk`]: levels -> stretches of rows, in order;
 //! - [`rows`]: boxes in any format -> rows in one form, for kernels;
-//! - [`mod@tree`]: levels -> text.
+//! - [`mod@tree`]: levels -> text; `float`: the text of a float in it.
 
 pub mod entries;
+mod float;
 pub mod freeze;
 pub mod levels;
 pub mod rows;

@@ -262,6 +262,10 @@ fn close(out: Out, args: &StreamArgs, ended: &Ended) -> Result<String, IoError> 
     if torn > 0 {
         text += &format!(", without the {torn} of {} bytes of one more element", args.element.bytes());
     }
+    let expected = args.shape.0[0];
+    if frames + u64::from(leftover > 0) < expected {
+        text += &format!(", fewer than the {expected} that `--shape` says");
+    }
     if let Ended::Full = ended {
         text += ", more came than `--shape` says and was not taken";
     }

@@ -104,7 +104,7 @@ impl Engine {
             (None, InputSource::Host) => return Err(self.error(unbound(tensor))),
             (None, InputSource::Stream) => return Err(self.error(streamed(tensor))),
         };
-        has_room(tensor, &self.limits).map_err(|diagnostic| self.error(diagnostic))?;
+        has_room(tensor, &path, &self.limits).map_err(|diagnostic| self.error(diagnostic))?;
         let known = self.known_files.as_ref().and_then(|known| known.get(tensor, &path));
         let data = known.map_or_else(|| self.read_file(tensor, &path), Ok)?;
         loaded.insert(id, data.clone());

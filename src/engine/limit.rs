@@ -6,9 +6,10 @@
 //! ```
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
-use crate::graph::Tensor;
+use crate::graph::{FileKind, Tensor};
 use crate::index::{Domain, Interval, Transform};
 use crate::run::job::{Backend, Job, Limits};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Reads that take less than this are not held against the memory of the machine.
@@ -19,8 +20,12 @@ pub(super) fn memory_limit(limits: &Limits, peak: u64) -> Option<u64> {
     limits.memory.or_else(|| if peak < SMALL { None } else { Some(available()? / 5 * 4) })
 }
 
-/// An error for an input that is larger than a read may take, before its file is opened: a small one may unpack to it.
-pub(super) fn has_room(input: &Tensor, limits: &Limits) -> Result<()> {
+/// An error for an input that is larger than a read may take, before its file is opened: a small one may unpack to it. A
+/// zarr array comes box by box, and may be larger than memory.
+pub(super) fn has_room(input: &Tensor, path: &Path, limits: &Limits) -> Result<()> {
+    if cfg!(feature = "zarr") && FileKind::of(&path.to_string_lossy()) == Some(FileKind::Zarr) {
+        return Ok(());
+    }
     let sizes = input.domain.shape().unwrap_or_default();
     let bytes = sizes.iter().fold(input.element.bytes(), |bytes, size| bytes.saturating_mul(*size as u64));
     match memory_limit(limits, bytes).filter(|limit| bytes > *limit && input.format.is_none()) {

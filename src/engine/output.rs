@@ -1,8 +1,9 @@
 //! Outputs and slices -> files, whole or not at all.
 
 use super::error::Result;
+use super::limit::memory_limit;
 use super::{Engine, Prepared};
-use crate::diagnostic::{self, Code, Diagnostic};
+use crate::diagnostic::{self, Code, Diagnostic, quoted};
 use crate::graph::{FileKind, OutputOptions};
 use crate::io::{IoError, Place, Writer};
 use crate::run::job::Sink;
@@ -31,7 +32,26 @@ impl Prepared<'_> {
     /// file may be replaced, the options mean something for its kind.
     pub fn can_save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<()> {
         let writer = self.writer(path, kind, options);
-        writer.map(drop).map_err(|error| self.engine.error(unwritten(error)))
+        let writer = writer.map_err(|error| self.engine.error(unwritten(error)))?;
+        self.has_room(path, writer.beside()).map_err(|diagnostic| self.engine.error(diagnostic))
+    }
+
+    /// An error if what a file holds until it can be written is more than there is beside the read.
+    fn has_room(&self, path: &Path, beside: u64) -> diagnostic::Result<()> {
+        let peak = self.plan().bytes_peak.saturating_add(beside);
+        match memory_limit(&self.engine.limits, peak) {
+            Some(limit) if beside > 0 && peak > limit => {
+                let file = quoted(&path.display().to_string());
+                let message = format!(
+                    "{file} needs {peak} bytes at its peak, {beside} of them for chunks that are incomplete at \
+                     once, but the limit is {limit}"
+                );
+                Diagnostic::new(Code::E1005, message)
+                    .help("choose chunks that are shorter along the first dimension, or raise `--memory`")
+                    .err()
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     pub(super) fn writer(
@@ -53,8 +73,11 @@ impl Prepared<'_> {
         let engine = self.engine;
         let writer = self.writer(path, kind, options);
         let writer = writer.map_err(|error| engine.error(unwritten(error)))?;
+        let beside = writer.beside();
         let mut sink = ToFile { writer };
-        let stats = self.run(&mut sink)?;
+        let mut stats = self.run(&mut sink)?;
+        stats.bytes.peak += beside;
+        stats.bytes.peak_planned += beside;
         sink.writer.finish().map_err(|error| engine.error(unwritten(error)))?;
         Ok(stats)
     }

@@ -12,6 +12,7 @@
 //!
 //! Of more than four children the first two and the last two are shown.
 
+use super::float::float;
 use super::levels::{Children, Stored};
 use super::{Frozen, fill_bytes};
 use crate::graph::types::Element;
@@ -174,11 +175,5 @@ fn name(stored: &Stored) -> String {
 /// A value as Julia writes it.
 fn value(element: Element, bytes: &[u8]) -> String {
     let scalar = scalar_at(element, bytes);
-    match scalar.as_float() {
-        None => scalar.to_string(),
-        Some(float) if float.is_nan() => "NaN".to_owned(),
-        Some(float) if float.is_infinite() => if float > 0.0 { "Inf" } else { "-Inf" }.to_owned(),
-        Some(float) if float.fract() == 0.0 && float.abs() < 1e16 => format!("{float:.1}"),
-        Some(_) => scalar.to_string(),
-    }
+    scalar.as_float().map_or_else(|| scalar.to_string(), |value| float(element, value))
 }

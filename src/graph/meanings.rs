@@ -134,7 +134,7 @@ pub const OPTIONS: &Words = &[
     (
         "codec",
         "codec NAME",
-        "`none`, `gzip` or `zstd` (the default), with a level as in `codec gzip(6)`; zarr arrays only. `blosc` and `lz4` are known, and not written",
+        "`none`, `crc32c` (a checksum alone), `gzip` or `zstd` (the default), with a level as in `codec gzip(6)`; zarr arrays only. `blosc` and `lz4` are known, and not written",
     ),
     ("chunk", "chunk [sizes]", "chunk shape; zarr arrays only"),
 ];

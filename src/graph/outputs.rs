@@ -81,7 +81,7 @@ const KINDS: [(&str, FileKind); 8] = [
 /// Colour maps that outputs may name.
 pub const COLORMAPS: [&str; 8] = ["grey", "gray", "terrain", "viridis", "magma", "turbo", "heat", "ocean"];
 
-const CODECS: [&str; 5] = ["none", "gzip", "zstd", "blosc", "lz4"];
+const CODECS: [&str; 6] = ["none", "crc32c", "gzip", "zstd", "blosc", "lz4"];
 
 const OPTIONS: [&str; 5] = ["colormap", "range", "chunk", "codec", "type"];
 

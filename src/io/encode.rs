@@ -11,6 +11,11 @@ pub(super) trait Encode: Send {
     /// Takes the next elements, little-endian, of the type that the file has.
     fn write(&mut self, elements: &[u8]) -> io::Result<()>;
 
+    /// Bytes of elements that it holds until the file can take them, at the most.
+    fn beside(&self) -> u64 {
+        0
+    }
+
     /// Writes what comes after the last element, and leaves nothing in a buffer.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }

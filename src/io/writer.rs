@@ -120,6 +120,11 @@ impl Writer {
         create().map_err(|fault: Fault| fault.writing(path))
     }
 
+    /// Bytes of elements that it holds until the file can take them, at the most.
+    pub fn beside(&self) -> u64 {
+        self.stages.pipeline.encoder.beside()
+    }
+
     /// Takes the next elements in row-major order, any number of them.
     pub fn write(&mut self, bytes: &[u8]) -> std::result::Result<(), IoError> {
         let end = self.done.saturating_add(bytes.len() as u64);

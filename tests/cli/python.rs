@@ -54,6 +54,11 @@ output \"plain.zarr\" = b[0:3, 0:5, 0:7] codec none
 output \"scalar.zarr\" = a[1, 2]
 ";
 
+/// What is written is an input again, with the same coordinates.
+const AGAIN: &str = "input a: f32[y: -5..6, x: -3..4] from \"a.zarr\"
+tensor wrong: i64[k: 1] = sum(y in -5..6, x in -3..4) i64(a[y, x] != f32(10 * y) + f32(x) / 4)
+";
+
 const READ: &str = "
 import numpy as np, sys
 y, x = np.mgrid[-5:6, -3:4]
@@ -62,6 +67,7 @@ t, y, x = np.mgrid[0:3, 0:5, 0:7]
 b = (100 * t + 10 * y + x).astype('u2')
 cam = np.arange(5 * 35, dtype='u2').reshape(5, 5, 7)
 expect = {'a': a, 'gzip': b, 'plain': b, 'scalar': np.float32(10.5), 'cam': cam, 'shard': cam, 'levels.zarr/0': cam}
+origin = [-5, -3]
 def check(name, array):
     assert array.dtype == expect[name].dtype and np.array_equal(array, expect[name]), name
 ";
@@ -70,7 +76,7 @@ const BY_ZARR: &str = "
 import zarr
 for name in expect:
     check(name, np.asarray(zarr.open_array(name if '/' in name else name + '.zarr', mode='r')[...]))
-assert zarr.open_array('a.zarr', mode='r').attrs['itp']['origin'] == [-5, -3]
+assert zarr.open_array('a.zarr', mode='r').attrs['itp']['origin'] == origin
 levels = zarr.open_group('levels.zarr', mode='r')
 assert levels['1'].shape == (5, 3, 4), levels['1'].shape
 ";
@@ -81,6 +87,11 @@ for name in expect:
     path = name if '/' in name else name + '.zarr'
     store = ts.open({'driver': 'zarr3', 'kvstore': {'driver': 'file', 'path': path}}).result()
     check(name, store.read().result())
+    if name == 'a':
+        import json
+        kept = json.loads(store.kvstore['zarr.json'])['attributes']['itp']['origin']
+        assert kept == origin
+        assert store[ts.d[:].translate_to[tuple(kept)]][-5, 3].read().result() == np.float32(-49.25)
 ";
 
 const BY_ZARRITA: &str = r#"
@@ -100,12 +111,15 @@ for (const [name, [dtype, values]] of Object.entries(expect)) {
   const read = await zarr.get(array);
   assert.equal(array.dtype, dtype, name);
   assert.deepEqual(read.data === undefined ? read : [...read.data], values, name);
+  if (name === "a") assert.deepEqual(array.attrs.itp.origin, [-5, -3]);
 }
 "#;
 
 fn written() -> Folder {
     let folder = Folder::with("write.itp", WRITE);
     folder.itp(&["run", "write.itp", "-q"]).ends(0).silent();
+    folder.write("again.itp", AGAIN);
+    folder.itp(&["run", "again.itp", "--read", "wrong[:]"]).ends(0).prints("\n[0]\n");
     let frames: Vec<u8> = (0..5 * 35u16).flat_map(|value| value.to_le_bytes()).collect();
     for (out, more) in [
         ("cam.zarr", &[][..]),

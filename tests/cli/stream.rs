@@ -94,6 +94,31 @@ fn other_files_than_zarr() {
 }
 
 #[test]
+fn a_folder_has_the_tiles_that_the_last_frame_ended_before() {
+    let folder = Folder::new();
+    stream(&folder, &["--out", "cam.tiles"], &frames(3)[..2 * 70 + 2]).ends(0);
+    let tiles = |at: &str| fs::read(folder.path(&format!("cam.tiles/1.{at}.raw"))).unwrap();
+    assert_eq!(tiles("0.0")[..4], [70, 0, 0, 0]);
+    for at in ["0.1", "0.2", "1.0", "2.2"] {
+        assert_eq!(tiles(at), [0; 24], "{at}");
+    }
+    assert_eq!(fs::read_dir(folder.path("cam.tiles")).unwrap().count(), 2 * 9 + 1);
+}
+
+#[test]
+fn fewer_frames_than_were_said_are_told() {
+    let folder = Folder::new();
+    let args = ["stream", "--shape", "4,5,7", "--type", "u16", "--tile", "2,2,3", "--out", "cam.zarr"];
+    folder
+        .itp_fed(&args, &frames(3))
+        .ends(0)
+        .tells("3 × 5×7 u16, 210 B, 9 tiles incomplete, fewer than the 4 that");
+    assert_eq!(metadata(&folder.path("cam.zarr"))["shape"], serde_json::json!([3, 5, 7]));
+    let args = [&args[..8], &["cam.npy"]].concat();
+    folder.itp_fed(&args, &frames(4)[..4 * 70 - 2]).ends(0).tells("3 × 5×7 u16, 278 B, and 68 of 70 bytes");
+}
+
+#[test]
 fn a_file_is_streamed_too_and_wrong_lines_are_refused() {
     let folder = Folder::new();
     fs::write(folder.path("frames.raw"), frames(4)).unwrap();
@@ -495,4 +520,43 @@ fn a_chunk_that_is_there_is_not_written_over() {
     child.stdin.take().unwrap().write_all(&frames(2)).unwrap();
     assert!(!child.wait().unwrap().success());
     assert_eq!(fs::read(folder.path("cam.zarr/c/0/0/0")).unwrap(), b"precious");
+}
+
+#[test]
+fn zarr_arrays_may_be_larger_than_memory() {
+    let script = "tensor a: u8[t: inf, y: inf, x: inf] = u8(3 * t + y + x)
+output \"a.zarr\" = a[-64:64, 0:256, 0:256] chunk [1, 256, 256] codec crc32c
+";
+    let folder = Folder::with("write.itp", script);
+    // 8 MiB of elements.
+    folder.itp(&["run", "write.itp", "--memory", "10M"]).ends(0).tells("a.zarr  128×256×256 u8");
+    folder.write(
+        "read.itp",
+        "input a: u8[t: -64..64, y: 256, x: 256] from \"a.zarr\"
+tensor wrong: i64[t: -64..64] = sum(y in 0..256, x in 0..256) i64(a[t, y, x] != u8(3 * t + y + x))
+",
+    );
+    for at in [-64, -1, 63] {
+        let slice = format!("wrong[{at}:{}]", at + 1);
+        folder.itp(&["run", "read.itp", "--read", &slice, "--memory", "1M"]).ends(0).prints("\n[0]\n");
+    }
+}
+
+#[test]
+fn chunks_of_an_output_that_are_incomplete_at_once_are_in_the_accounts() {
+    let script = "tensor a: u8[t: inf, y: inf, x: inf] = u8(t + y + x)
+output \"a.zarr\" = a[0:64, 0:256, 0:256] chunk [64, 64, 64]
+";
+    let folder = Folder::with("write.itp", script);
+    folder
+        .itp(&["run", "write.itp", "--memory", "7M"])
+        .ends(1)
+        .tells("error[E1005]: `a.zarr` needs ")
+        .tells("4195072 of them for chunks that are incomplete at once, but the limit is 7340032")
+        .tells("choose chunks that are shorter along the first dimension");
+    assert!(!folder.path("a.zarr").exists());
+    folder.itp(&["run", "write.itp", "--stats-json", "stats.json"]).ends(0);
+    let stats: Value = serde_json::from_slice(&fs::read(folder.path("stats.json")).unwrap()).unwrap();
+    let bytes = |key: &str| stats["bytes"][key].as_u64().unwrap();
+    assert!(bytes("peak") >= 2 * (64 << 16) && bytes("peak") <= bytes("peak_planned"), "{stats}");
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cam.tiles/tiles.json    {"shape": [256, 1024, 1024], "tile": [32, 256, 256], "type": "u16", "order": "row-major, little-endian"}
-//! cam.tiles/0.3.1.raw     a whole tile; zeros beyond the edge
+//! cam.tiles/0.3.1.raw     a whole tile; zeros beyond the edge, and where the last frame ended early
 //! ```
 
 use super::TileSink;
@@ -42,8 +42,12 @@ pub(super) fn new_folder(path: &Path) -> Result<(), Fault> {
 
 /// Writes a file beside its place, and gives it its name.
 pub(in crate::io) fn write_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write_by(path, |file| file.write_all(bytes))
+}
+
+fn write_by(path: &Path, write: impl FnOnce(&mut fs::File) -> io::Result<()>) -> io::Result<()> {
     let (mut file, temporary) = beside_plain(path)?;
-    let written = file.write_all(bytes).and_then(|()| fs::rename(&temporary, path));
+    let written = write(&mut file).and_then(|()| fs::rename(&temporary, path));
     forget(&temporary);
     written.inspect_err(|_| _ = fs::remove_file(&temporary))
 }
@@ -54,12 +58,31 @@ impl TileFolder {
         new_folder(path).map_err(|fault| fault.writing(path))?;
         Ok(TileFolder { path: path.to_owned(), element, tiling: tiling.clone() })
     }
+
+    fn file(&self, number: &[u64]) -> PathBuf {
+        let numbers: Vec<String> = number.iter().map(u64::to_string).collect();
+        self.path.join(format!("{}.raw", numbers.join(".")))
+    }
+
+    /// Tiles of zeros where the last frame ended before them.
+    fn complete(&self, frames: u64) -> io::Result<()> {
+        let Some(last) = frames.checked_sub(1) else { return Ok(()) };
+        let (epoch, count) = (last / self.tiling.tile()[0], self.tiling.epoch_tiles());
+        let bytes = self.tiling.tile_elements().saturating_mul(self.element.bytes());
+        for rank in (epoch * count..(epoch + 1) * count).rev() {
+            let file = self.file(&self.tiling.tile_at(rank));
+            if fs::metadata(&file).is_ok() {
+                return Ok(());
+            }
+            write_by(&file, |file| file.set_len(bytes))?;
+        }
+        Ok(())
+    }
 }
 
 impl TileSink for TileFolder {
     fn put(&self, tile: &Complete) -> io::Result<()> {
-        let numbers: Vec<String> = tile.number.iter().map(u64::to_string).collect();
-        write_file(&self.path.join(format!("{}.raw", numbers.join("."))), &tile.data)
+        write_file(&self.file(&tile.number), &tile.data)
     }
 
     fn reached(&self, frames: u64) -> io::Result<()> {
@@ -74,6 +97,7 @@ impl TileSink for TileFolder {
     }
 
     fn finish(&self, frames: u64) -> io::Result<()> {
+        self.complete(frames)?;
         self.reached(frames)
     }
 

@@ -11,6 +11,7 @@ use crate::graph::types::Element;
 use crate::io::encode::Encode;
 use crate::io::error::{Result, fault};
 use crate::io::writer::Place;
+use crate::stream::scatter::SLOT_BESIDE;
 use crate::stream::{Scatter, Tiling};
 use std::io;
 use std::path::Path;
@@ -25,6 +26,8 @@ pub(in crate::io) struct Output {
     scatter: Scatter,
     writer: ChunkWriter,
     shape: Vec<i64>,
+    /// Bytes of all chunks that are incomplete at once.
+    beside: u64,
 }
 
 impl Output {
@@ -42,13 +45,15 @@ impl Output {
             .map_err(|why| fault(why).help("write `codec none`, `codec gzip` or `codec zstd`"))?;
         let tiling = tiling(shape, &chunk)?;
         let counts = (0..shape.len()).map(|axis| tiling.count(axis)).collect();
+        let beside = tiling.tile_elements().saturating_mul(element.bytes()).saturating_add(SLOT_BESIDE);
+        let beside = beside.saturating_mul(tiling.peak());
         let scatter = Scatter::new(tiling, element.bytes() as usize).map_err(|error| fault(error.0))?;
         let origin =
             if place.origin.len() == shape.len() { place.origin.clone() } else { vec![0; shape.len()] };
         let layout =
             Layout { element, chunk, shard: None, compression, origin, labels: place.labels.clone() };
         let writer = ChunkWriter::new(root, layout, counts);
-        Ok(Output { scatter, writer, shape: shape.to_vec() })
+        Ok(Output { scatter, writer, shape: shape.to_vec(), beside })
     }
 }
 
@@ -95,8 +100,12 @@ impl Encode for Output {
             .map(|_| ())
     }
 
+    fn beside(&self) -> u64 {
+        self.beside
+    }
+
     fn finish(self: Box<Self>) -> io::Result<()> {
-        let Output { scatter, writer, shape } = *self;
+        let Output { scatter, writer, shape, .. } = *self;
         scatter.close(&mut |tile| writer.put(&tile.number, &tile.data).map(|()| tile.data))?;
         writer.finish(&shape)
     }
