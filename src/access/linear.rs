@@ -109,6 +109,12 @@ impl<A: Copy + Ord> Linear<A> {
         Some(Linear { offset, terms: terms.into_iter().filter(|(_, factor)| *factor != 0).collect() })
     }
 
+    /// The form with a value in place of one of its atoms.
+    pub fn with(&self, atom: A, value: i64) -> Option<Self> {
+        let factor = self.terms.iter().find(|(own, _)| *own == atom).map_or(0, |(_, factor)| *factor);
+        self.plus(factor, &Linear::constant(value).plus(-1, &Linear::atom(atom))?)
+    }
+
     /// `factor · self`
     pub fn times(&self, factor: i64) -> Option<Self> {
         Linear::constant(0).plus(factor, self)
