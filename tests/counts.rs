@@ -1184,6 +1184,36 @@ fn windows_between_takes_that_move_far_are_not_computed() {
     }
 }
 
+/// Reads across an end of a mirrored source need what lies on both sides of it, not all of it.
+#[test]
+fn mirrors_reach_only_as_far_as_they_are_read() {
+    for view in ["mirror", "reflect", "clamp"] {
+        let stencil = |name: &str| {
+            format!("f32[y: 300, x: 200] = sum(j in -2..=2, i in -2..=2) {name}.{view}()[y + j, x + i]")
+        };
+        let script = format!(
+            "tensor s: f32[y: 300, x: 200] = y * 7 + x
+             tensor a: {}
+             tensor b: {}
+             tensor d: {}",
+            stencil("s"),
+            stencil("a"),
+            stencil("b")
+        );
+        let reference = compiled(Engine::builder().kind(Kind::Interp), &script);
+        for (y, x) in [(0, 0), (1, 3), (3, 199), (299, 2), (150, 100)] {
+            let slice = format!("d[{y}:{}, {x}:{}]", y + 1, x + 1);
+            let (data, stats) = read(&compiled(jit(1, &[]), &script), &slice);
+            let most = [("s", 169), ("a", 81), ("b", 25), ("d", 1)];
+            for (name, most) in most {
+                assert!((1..=most).contains(&elements(&stats, name)), "{view} {slice}: {name} {stats:?}");
+            }
+            assert!(data == reference.read_array(&slice).unwrap().data, "{view} {slice}");
+            accounts(&slice, &stats);
+        }
+    }
+}
+
 /// Tiles that nobody reads are neither made nor planned; `read` compares the two.
 #[test]
 fn tiles_that_nobody_reads_are_not_planned() {
