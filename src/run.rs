@@ -12,6 +12,8 @@
 #[cfg(feature = "jit")]
 mod across;
 #[cfg(feature = "jit")]
+mod ahead;
+#[cfg(feature = "jit")]
 mod board;
 pub mod data;
 #[cfg(feature = "jit")]
