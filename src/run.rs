@@ -13,6 +13,8 @@
 mod across;
 pub mod blank;
 #[cfg(feature = "jit")]
+mod ahead;
+#[cfg(feature = "jit")]
 mod board;
 pub mod data;
 #[cfg(feature = "jit")]

@@ -1405,3 +1405,75 @@ fn tasks_that_read_two_ways_do_not_read_everything_between() {
     let expect = interp.prepare("c[0:100, 0:300]").unwrap().read_array().unwrap().0;
     assert!(bytes == expect.data);
 }
+
+/// A matrix in rows, times data, and times what is computed of it.
+const MATRIX: &str = "input m: f64[y: 300, x: 300] format dense(sparse_list(element(0.0)))
+    input v: f64[x: 300]
+    tensor p: f64[y: 300] = sum(k in 0..300) m[y, k] * v[k]
+    tensor c: f64[x: 300] = v[x] * 2.0
+    tensor q: f64[y: 300] = sum(k in 0..300) m[y, k] * c[k]";
+
+/// Bytes of all its elements.
+const DENSE: u64 = 300 * 300 * 8;
+
+fn with_matrix(builder: Builder, v: f64) -> Engine {
+    let mut engine = compiled(builder.store(0), MATRIX);
+    let mut matrix = Array2::zeros((300, 300));
+    (0..300).for_each(|y| matrix[(y, 7 * y % 300)] = y as f64);
+    engine.bind("m", &matrix).unwrap();
+    engine.bind("v", &ndarray::Array1::from_elem(300, v)).unwrap();
+    engine
+}
+
+#[test]
+fn an_input_that_has_to_be_thawed_is_in_the_accounts() {
+    // Times something finite, nobody needs every element.
+    let engine = with_matrix(jit(1, &[64]), 0.5);
+    let (bytes, stats) = read(&engine, "p[:]");
+    accounts("finite", &stats);
+    assert!(stats.bytes.peak_planned < DENSE / 4, "{:?}", stats.bytes);
+    assert_eq!(bytes[8 * 299..], 149.5f64.to_le_bytes());
+    // What data says is known before the run.
+    let engine = with_matrix(jit(1, &[64]), f64::INFINITY);
+    let (bytes, stats) = read(&engine, "p[:]");
+    accounts("infinite", &stats);
+    assert!(stats.bytes.peak > DENSE, "{:?}", stats.bytes);
+    assert!(f64::from_le_bytes(bytes[8 * 299..].try_into().unwrap()).is_nan());
+    // What is computed is not: the run says what it took, and the next one is planned with it.
+    let engine = with_matrix(jit(1, &[64]), f64::INFINITY);
+    let (_, stats) = read(&engine, "q[:]");
+    assert!(stats.bytes.peak > DENSE && stats.bytes.peak_planned < DENSE, "{:?}", stats.bytes);
+    let (_, stats) = read(&engine, "q[:]");
+    accounts("thawed", &stats);
+    assert!(stats.bytes.peak > DENSE, "{:?}", stats.bytes);
+    let limited = with_matrix(jit(1, &[64]).memory(DENSE / 2), f64::INFINITY);
+    for slice in ["p[:]", "q[:]"] {
+        let done = limited.prepare(slice).and_then(|prepared| prepared.read_array());
+        assert_eq!(done.unwrap_err().code(), Some(Code::E1005), "{slice}");
+    }
+}
+
+#[test]
+fn what_decides_whether_stored_elements_are_gone_along_is_there_before() {
+    let engine = with_matrix(jit(2, &[64]), 0.5);
+    let (bytes, stats) = read(&engine, "q[:]");
+    accounts("computed", &stats);
+    assert!(stats.bytes.peak_planned < DENSE / 4, "{:?}", stats.bytes);
+    assert_eq!(bytes[8 * 299..], 299f64.to_le_bytes());
+    let interp = with_matrix(Engine::builder().kind(Kind::Interp), 0.5);
+    assert!(bytes == interp.prepare("q[:]").unwrap().read_array().unwrap().0.data);
+}
+
+#[test]
+fn lists_along_two_dimensions_are_both_planned() {
+    let script = "tensor a: f32[y: 200, x: 200] format sparse_coo(2, element(0.0)) = if (3 * y + x) % 7 == 0 then 1 else 0
+        tensor rows: f32[y: 200] = sum(k in 0..200) a[y, k]
+        tensor both: f32[y: 200] = rows[y] + (sum(k in 0..200) a[k, y])";
+    let engine = compiled(jit(1, &[200]), script);
+    let (_, stats) = read(&engine, "both[:]");
+    accounts("both", &stats);
+    let one = compiled(jit(1, &[200]), &script.replace("a[k, y]", "a[y, k]"));
+    let more = stats.bytes.peak_planned - read(&one, "both[:]").1.bytes.peak_planned;
+    // A list of what may be stored of 50 rows: a task of `a` makes as many.
+    assert!(more >= 50 * 200 * 16, "{more}");
+}

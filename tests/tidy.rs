@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("jit", &["seeded", "graph", "loops"]),
     ("stream", &["pages"]),
     ("io", &["faults", "pages", "index", "graph", "stream"]),
-    ("formats", &["index", "graph", "io"]),
+    ("formats", &["pages", "index", "graph", "io"]),
     ("plan", &["seeded", "source", "diagnostic", "index", "graph", "access"]),
     ("tiles", &["faults", "sync", "index", "graph", "access", "plan"]),
     (

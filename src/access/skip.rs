@@ -21,7 +21,7 @@ mod known;
 mod needs;
 mod walks;
 
-pub use covers::Cover;
+pub use covers::{Cover, around};
 pub use needs::{Factor, Needs};
 use walks::OUTSIDE;
 pub use walks::{Cursor, List, Visits, Walk, Walks};
@@ -45,6 +45,21 @@ pub enum Skip {
 }
 
 impl Skip {
+    /// Tensors whose elements decide whether reductions go along stored elements.
+    pub fn asks(&self) -> BTreeSet<TensorId> {
+        let walks = self.walks().into_iter().flat_map(|walks| &walks.walks);
+        walks.flat_map(|walk| &walk.needs).flat_map(Needs::asks).collect()
+    }
+
+    /// The lists of stored elements that it goes by.
+    pub fn lists(&self) -> Vec<List> {
+        match self {
+            Skip::Walk(walks) => walks.lists.clone(),
+            Skip::Cover(cover) => cover.lists(),
+            Skip::Dense(_) => Vec::new(),
+        }
+    }
+
     /// The reductions that go along stored elements.
     pub fn walks(&self) -> Option<&Walks> {
         match self {

@@ -12,6 +12,7 @@ use super::levels::Stored;
 use super::{Entries, Frozen, TooLarge, fill_bytes};
 use crate::graph::types::Element;
 use crate::graph::{Format, Level};
+use crate::pages::prefer_large;
 use std::ops::Range;
 
 /// The entries in a format whose fill is what they are not.
@@ -56,12 +57,25 @@ impl Position {
 }
 
 fn leaf(entries: &Entries, positions: &[Position], fill: &[u8]) -> Vec<u8> {
-    let mut values = Vec::with_capacity(positions.len() * entries.width);
+    let mut values = roomy(positions.len() * entries.width);
     for position in positions {
         let value = if position.is_fill() { fill } else { entries.value(position.start as usize) };
         values.extend_from_slice(value);
     }
     values
+}
+
+/// An empty vector with room for so many. What is gone along from end to end lies in large pages, as inputs do.
+fn roomy<T>(count: usize) -> Vec<T> {
+    let room = Vec::with_capacity(count);
+    prefer_large(&room);
+    room
+}
+
+fn narrowed(coords: &[u64]) -> Vec<u32> {
+    let mut narrow = roomy(coords.len());
+    narrow.extend(coords.iter().map(|coord| *coord as u32));
+    narrow
 }
 
 /// How positions are split by the coordinates along some dimensions.
@@ -159,13 +173,13 @@ impl<'e> Splitting<'e> {
 
     fn list(&self, positions: &[Position]) -> Result<(Stored, Vec<Position>), TooLarge> {
         let (ptr, idx, children) = self.sparse(positions);
-        let idx = idx.into_iter().map(|coord| coord as u32).collect();
+        let idx = narrowed(&idx);
         Ok((Stored::List { size: self.one_size(), ptr, idx }, children))
     }
 
     fn dict(&self, positions: &[Position]) -> Result<(Stored, Vec<Position>), TooLarge> {
         let (ptr, idx, children) = self.sparse(positions);
-        let idx: Vec<u32> = idx.into_iter().map(|coord| coord as u32).collect();
+        let idx = narrowed(&idx);
         let val = (0..idx.len() as u32).collect();
         Ok((Stored::Dict { size: self.one_size(), ptr, idx, val }, children))
     }

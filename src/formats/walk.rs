@@ -74,17 +74,16 @@ impl Frozen {
         visit(start / row, Span { lo, hi: lo + len, at, step });
     }
 
-    /// All elements, in row-major order.
-    pub fn thaw(&self) -> Vec<u8> {
+    /// All elements, in row-major order; `None` if there is no memory for them.
+    pub fn thaw(&self) -> Option<Vec<u8>> {
         let width = self.element.bytes() as usize;
-        let elements: u64 = self.shape.iter().map(|size| u64::from(*size)).product();
-        let mut data = self.fill.repeat(elements as usize);
+        let mut data = repeated(&self.fill, usize::try_from(self.dense_bytes()).ok()?)?;
         let row = self.shape.last().copied().unwrap_or(1) as usize;
         self.walk(|number, span| {
             let start = (number as usize * row + span.lo as usize) * width;
             self.expand(span, &mut data[start..][..(span.hi - span.lo) as usize * width]);
         });
-        data
+        Some(data)
     }
 
     /// Writes the elements of a stretch.
@@ -100,4 +99,15 @@ impl Frozen {
             _ => to.chunks_exact_mut(width).for_each(|element| element.copy_from_slice(value)),
         }
     }
+}
+
+/// As many bytes, one value after the other; `None` if there is no memory for them.
+fn repeated(value: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    let mut data = Vec::new();
+    data.try_reserve_exact(bytes).ok()?;
+    data.extend_from_slice(&value[..value.len().min(bytes)]);
+    while data.len() < bytes {
+        data.extend_from_within(..data.len().min(bytes - data.len()));
+    }
+    Some(data)
 }

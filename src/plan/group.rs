@@ -20,6 +20,7 @@ use super::taller::{is_better, taller};
 use crate::access::exact::NEAR;
 use crate::access::footprint::{Region, footprint, include, intersection};
 use crate::access::order::loop_order;
+use crate::access::skip::List;
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::graph::view::dimension_name;
@@ -47,6 +48,8 @@ pub struct Group {
     pub passes: Option<Passes>,
     /// Why it is not part of the group that reads it; empty for what is asked for.
     pub why: &'static str,
+    /// Lists of what is stored that tasks may make of their sources in formats.
+    pub lists: BTreeSet<List>,
 }
 
 /// A stage inside a group.
@@ -268,6 +271,7 @@ fn groups_in(
         read_in: BTreeMap::new(),
         samples: Vec::new(),
         weights: Vec::new(),
+        measured: measured(stages, boxes),
     };
     former.open(request.target, grid, "");
     for id in order.iter().rev().skip(1).filter(|id| boxes.contains_key(id)) {
@@ -291,6 +295,8 @@ struct Former<'s> {
     samples: Vec<Needed>,
     /// Per group: the reads that an element of its target takes.
     weights: Vec<u128>,
+    /// Stages that have to be there as a whole before readers know whether they go along stored elements.
+    measured: BTreeSet<TensorId>,
 }
 
 /// Work that may be done again before a stage is shared: this many times what is needed, in percent.
@@ -317,6 +323,7 @@ impl Former<'_> {
             from: None,
             passes: None,
             why,
+            lists: BTreeSet::new(),
         });
         self.settle(target, group);
     }
@@ -360,6 +367,9 @@ impl Former<'_> {
         if self.stages.tensor(id).format.is_some() {
             return Some("it is kept in a format");
         }
+        if self.measured.contains(&id) {
+            return Some("beside it only stored elements are read, if it is finite");
+        }
         let [group] = groups.iter().copied().collect::<Vec<_>>()[..] else {
             return Some("several groups read it");
         };
@@ -389,11 +399,25 @@ impl Former<'_> {
         for (group, computed) in self.groups.iter_mut().zip(&computed) {
             self.request.stop.check()?;
             list_members(self.stages, self.boxes, &ranks, &targets, computed, group);
+            group.lists = computed.iter().flat_map(|id| lists(self.stages, *id)).collect();
             set_streams(self.stages, self.request, group, self.boxes);
             set_passes(self.stages, self.request, group, self.boxes);
         }
         Ok(self.groups)
     }
+}
+
+/// Computed stages whose elements decide whether readers may go along stored elements.
+fn measured(stages: &Stages, boxes: &Needed) -> BTreeSet<TensorId> {
+    let formats = stages.graph.tensors.iter().any(|tensor| tensor.format.is_some());
+    let readers = boxes.keys().filter(|_| formats);
+    let asked = readers.flat_map(|id| stages.skip(*id).map(|skip| skip.asks()).unwrap_or_default());
+    asked.filter(|id| !stages.is_data(*id)).collect()
+}
+
+/// What a stage goes along of its sources in formats.
+fn lists(stages: &Stages, id: TensorId) -> Vec<List> {
+    stages.skip(id).map(|skip| skip.lists()).unwrap_or_default()
 }
 
 /// Everything that the computed stages of a group, its target among them, read, and they themselves, sources first.

@@ -280,16 +280,17 @@ pub fn freezing_bytes(division: &Division, group: &Group, tile: &[Interval]) -> 
     elements.saturating_mul(FREEZING + 2 * tensor.element.bytes())
 }
 
-/// The stored elements of tiles in formats, listed by row: begins of rows, two coordinates and a value each.
+/// The stored elements of tiles in formats, listed by row: begins of rows, two coordinates and a value each, once for
+/// each dimension along which they follow each other.
 fn listing_bytes(division: &Division, group: &Group, task: &Task) -> u64 {
-    let members = group.members.iter().zip(&task.slots);
-    let bytes = members.filter_map(|(member, slot)| {
-        let tensor = division.stages.tensor(member.tensor);
-        let listed = tensor.format.is_some() && matches!(member.role, Role::Gather(_));
-        let region = &slot.as_ref().filter(|_| listed)?.region;
+    let bytes = group.lists.iter().filter_map(|list| {
+        let at = *group.places.get(&list.tensor)?;
+        let region =
+            &task.slots[at].as_ref().filter(|_| matches!(group.members[at].role, Role::Gather(_)))?.region;
         let elements = volume(region).min(u64::MAX.into()) as u64;
         // There are no more rows than elements, and one begin more than rows.
-        Some(elements.saturating_mul(12 + tensor.element.bytes()).saturating_add(4))
+        let width = division.stages.tensor(list.tensor).element.bytes();
+        Some(elements.saturating_mul(12 + width).saturating_add(4))
     });
     bytes.fold(0, u64::saturating_add)
 }

@@ -16,6 +16,7 @@ use super::overlaps::{join, overlapped};
 use super::seamless::without_windows;
 use super::tables::with_tables;
 use super::turned::turn;
+use crate::access::skip::{Skip, skip};
 use crate::access::{Accesses, TensorAccess, tensor_access};
 use crate::diagnostic::Diagnostics;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
@@ -144,6 +145,11 @@ impl Stages {
         if let Some(before) = self.joined.get(&original).cloned() {
             self.joined.insert(copy, before);
         }
+    }
+
+    /// How a stage reads its sources in formats.
+    pub fn skip(&self, id: TensorId) -> Option<Skip> {
+        skip(&self.graph, self.tensor(id), &self.accesses[id.index()])
     }
 
     /// Whether a stage is an input or a variable, which nobody computes.

@@ -4,6 +4,7 @@
 //! input mask: bool[y: 4096, x: 4096] format dense(run_list(pattern))      bound as 16 MiB, held as some kB
 //! ```
 
+use crate::diagnostic::{Code, Diagnostic, Result};
 use crate::formats::rows::{Kind, Listing, Part};
 use crate::formats::{Entries, Frozen, Rows, fill_bytes, freeze};
 use crate::graph::Format;
@@ -11,7 +12,7 @@ use crate::graph::digest::Digest;
 use crate::graph::types::Element;
 use crate::index::Interval;
 use crate::io::{Array, scalar_at};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The elements of an input.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ struct Held {
     frozen: Option<Frozen>,
     /// Thawed when something needs every element.
     dense: OnceLock<Array>,
+    thawing: Mutex<()>,
     measure: OnceLock<Measure>,
     /// What is stored by row, along every dimension, element by element and by runs.
     rows: Vec<[OnceLock<Rows<'static>>; 2]>,
@@ -66,20 +68,39 @@ impl Data {
     pub fn digest(&self) -> u128 {
         *self.held.digest.get_or_init(|| match &self.held.frozen {
             Some(frozen) => Digest::of("frozen").text(&format!("{frozen:?}")).bits(),
-            None => Digest::of("dense").bytes(&self.array().data).bits(),
+            None => Digest::of("dense").bytes(&self.whole().data).bits(),
         })
     }
 
-    /// Every element.
-    pub fn array(&self) -> &Array {
-        self.held.dense.get_or_init(|| match &self.held.frozen {
-            Some(frozen) => Array {
-                element: frozen.element,
-                shape: frozen.shape.iter().map(|size| i64::from(*size)).collect(),
-                data: frozen.thaw(),
-            },
-            None => unreachable!("data that is not frozen is dense"),
-        })
+    /// Every element, if it is not frozen, or thawed already.
+    pub fn dense(&self) -> Option<&Array> {
+        self.held.dense.get()
+    }
+
+    /// Every element. If it has to be thawed for that, once for all, `before` is asked with the bytes that this takes.
+    pub fn array(&self, before: impl FnOnce(u64) -> Result<()>) -> Result<&Array> {
+        if let Some(dense) = self.dense() {
+            return Ok(dense);
+        }
+        let _one = self.held.thawing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(dense) = self.dense() {
+            return Ok(dense);
+        }
+        let frozen = self.as_frozen().expect("data that is not frozen is dense");
+        before(frozen.dense_bytes())?;
+        let Some(data) = frozen.thaw() else {
+            let bytes = frozen.dense_bytes();
+            return Diagnostic::new(Code::E1005, format!("{bytes} bytes cannot be allocated"))
+                .help("all elements of an input in a format are needed; `itp emit --stage loops` says why")
+                .err();
+        };
+        let shape = frozen.shape.iter().map(|size| i64::from(*size)).collect();
+        Ok(self.held.dense.get_or_init(|| Array { element: frozen.element, shape, data }))
+    }
+
+    /// What is known of dense elements.
+    fn whole(&self) -> &Array {
+        self.dense().expect("data that is not frozen is dense")
     }
 
     /// What is stored of all of it, which lies at `region`, by row along a dimension, listed once for all tasks; `None` if
@@ -125,7 +146,7 @@ impl Data {
     pub fn stored(&self) -> Measure {
         *self.held.measure.get_or_init(|| match &self.held.frozen {
             Some(frozen) => Measure::of(frozen.element, &frozen.values),
-            None => Measure::of(self.array().element, &self.array().data),
+            None => Measure::of(self.whole().element, &self.whole().data),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! The machine code of stages, compiled when it is first needed and kept.
 
-use crate::access::skip::{Skip, Walks, skip};
+use crate::access::skip::{Skip, Walks};
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::body::{BoundVar, NodeId, Op, Table, TensorId};
 use crate::graph::resolve_weak::Resolved;
@@ -238,7 +238,7 @@ impl Kernels {
     }
 
     fn compile(&self, stages: &Stages, id: TensorId) -> Result<Kernel> {
-        let skip = skipping(stages, id);
+        let skip = stages.skip(id);
         let walks = skip.as_ref().and_then(Skip::walks);
         let walking = walks.map(|walks| self.compile_one(stages, id, Some(walks))).transpose()?;
         let dense = self.compile_one(stages, id, None)?;
@@ -261,11 +261,6 @@ impl Kernels {
         let pace = Pace::new(steps(&lowered.kernel));
         Ok(Kernel { lowered, module, pace, skip: None, walking: None })
     }
-}
-
-/// How a stage reads its sources in formats.
-pub(super) fn skipping(stages: &Stages, id: TensorId) -> Option<Skip> {
-    skip(&stages.graph, stages.tensor(id), &stages.accesses[id.index()])
 }
 
 #[cfg(test)]

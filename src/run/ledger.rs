@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Ledger {
     bytes: AtomicU64,
     bytes_peak: AtomicU64,
+    /// Of these bytes, those of inputs that were thawed although the plan had hoped not.
+    thawed: AtomicU64,
     tiles: AtomicU64,
     tiles_peak: AtomicU64,
     made: AtomicU64,
@@ -43,6 +45,7 @@ impl Ledger {
         Ledger {
             bytes: AtomicU64::new(0),
             bytes_peak: AtomicU64::new(0),
+            thawed: AtomicU64::new(0),
             tiles: AtomicU64::new(0),
             tiles_peak: AtomicU64::new(0),
             made: AtomicU64::new(0),
@@ -73,6 +76,22 @@ impl Ledger {
     /// Takes note of memory that is given back.
     pub fn release(&self, bytes: u64) {
         self.bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// An input is thawed that the plan has counted as frozen.
+    pub fn thaw(&self, bytes: u64) {
+        self.thawed.fetch_add(bytes, Relaxed);
+        self.hold(bytes);
+    }
+
+    /// Bytes of such inputs.
+    pub fn thawed(&self) -> u64 {
+        self.thawed.load(Relaxed)
+    }
+
+    /// Bytes that are held now.
+    pub fn held(&self) -> u64 {
+        self.bytes.load(Relaxed)
     }
 
     /// A tile is begun, with memory of its own or none.

@@ -141,7 +141,7 @@ impl Planned for Reading {
                 }
             },
         };
-        ledger.release(inputs);
+        ledger.release(inputs + ledger.thawed());
         debug_assert!(ledger.is_empty(), "everything is given back, however a run ends: {ledger:?}");
         done?;
         let mut counts = ledger.counts();

@@ -237,7 +237,9 @@ impl Host for Outside<'_> {
         let data = data.ok_or_else(|| format!("input {} has no data", quoted(&declared.name)))?;
         let held;
         let array = match (data, declared.domain.shape()) {
-            (InputData::Whole(data), _) => data.array(),
+            (InputData::Whole(data), _) => {
+                data.array(|_| Ok(())).map_err(|diagnostic| self.keep(diagnostic))?
+            }
             (InputData::OnDemand(source), Some(shape)) => {
                 held = self.whole(tensor, &**source, shape)?;
                 &*held

@@ -11,7 +11,7 @@ use super::data::Measure;
 use super::memory::Buffer;
 use super::work::{Content, Tile, Work};
 use crate::access::footprint::Region;
-use crate::access::skip::{Cover, Factor, List, Needs, Skip, Walks};
+use crate::access::skip::{Cover, Factor, List, Needs, Skip, Walks, around};
 use crate::formats::rows::{Kind, Listing, Part};
 use crate::formats::{Entries, Frozen, Rows, fill_bytes, freeze};
 use crate::graph::body::TensorId;
@@ -57,11 +57,6 @@ impl<'t> Listed<'t> {
     }
 }
 
-/// What a cover goes by: runs along the last dimension, whatever the format.
-fn around(tensor: TensorId, moved: &[Interval]) -> List {
-    List { tensor, dim: moved.len() - 1, runs: true }
-}
-
 /// Tiles that a task reads, by the group that made them.
 pub(super) type Tiles = BTreeMap<usize, Vec<Arc<Tile>>>;
 
@@ -93,9 +88,7 @@ impl<'r> Work<'r> {
             };
             let wanted = match skip {
                 Skip::Walk(walks) if self.may_walk(sight, walks) => walks.lists.clone(),
-                Skip::Cover(cover) if self.may_cover(sight, cover) => {
-                    cover.reads.iter().map(|(tensor, moved)| around(*tensor, moved)).collect()
-                }
+                Skip::Cover(cover) if self.may_cover(sight, cover) => cover.lists(),
                 Skip::Walk(_) | Skip::Cover(_) | Skip::Dense(_) => continue,
             };
             let lists = wanted.iter().map(|list| Some((*list, self.list(sight, *list)?)));
@@ -166,29 +159,11 @@ impl<'r> Work<'r> {
 
     fn may_walk(&self, sight: Sight<'_>, walks: &Walks) -> bool {
         let mut needs = walks.walks.iter().flat_map(|walk| &walk.needs);
-        needs.all(|needs| self.is_true(sight, needs))
+        needs.all(|needs| hold(needs, |tensor| self.measure(sight, tensor, needs.stored == Some(tensor))))
     }
 
     fn may_cover(&self, sight: Sight<'_>, cover: &Cover) -> bool {
         cover.finite.iter().all(|tensor| self.measure(sight, *tensor, false).is_some_and(|all| all.finite))
-    }
-
-    /// Whether the data is as a walk needs it.
-    fn is_true(&self, sight: Sight<'_>, needs: &Needs) -> bool {
-        let measure = |tensor: TensorId| self.measure(sight, tensor, needs.stored == Some(tensor));
-        let finite = |tensor: &TensorId| measure(*tensor).is_some_and(|measure| measure.finite);
-        let least = |factors: &Vec<Factor>| {
-            factors.iter().try_fold(f64::INFINITY, |least, factor| match factor {
-                Factor::Number(value) if *value == 0.0 => Some(least),
-                Factor::Number(value) => Some(least.min(value.abs())),
-                Factor::Of(tensor) => measure(*tensor).map(|measure| least.min(measure.least)),
-            })
-        };
-        let seen = needs
-            .factors
-            .as_ref()
-            .is_none_or(|[a, b]| least(a).zip(least(b)).is_some_and(|(a, b)| a * b >= needs.visible));
-        needs.finite.iter().all(finite) && seen
     }
 
     /// What the elements of a source are like, or those that are stored; unknown of what this task itself computes.
@@ -203,6 +178,23 @@ impl<'r> Work<'r> {
         let tiles = sight.tiles.get(&other)?.iter().map(|tile| tile.measure(declared.element));
         Some(tiles.chain(fill).fold(Measure::NOTHING, Measure::and))
     }
+}
+
+/// Whether the data is as a walk needs it.
+pub(super) fn hold(needs: &Needs, measure: impl Fn(TensorId) -> Option<Measure>) -> bool {
+    let finite = |tensor: &TensorId| measure(*tensor).is_some_and(|measure| measure.finite);
+    let least = |factors: &Vec<Factor>| {
+        factors.iter().try_fold(f64::INFINITY, |least, factor| match factor {
+            Factor::Number(value) if *value == 0.0 => Some(least),
+            Factor::Number(value) => Some(least.min(value.abs())),
+            Factor::Of(tensor) => measure(*tensor).map(|measure| least.min(measure.least)),
+        })
+    };
+    let seen = needs
+        .factors
+        .as_ref()
+        .is_none_or(|[a, b]| least(a).zip(least(b)).is_some_and(|(a, b)| a * b >= needs.visible));
+    needs.finite.iter().all(finite) && seen
 }
 
 impl Work<'_> {

@@ -1,11 +1,12 @@
 //! A division -> what people and tools are told about it before it runs.
 
+use super::data::Measure;
 use super::inputs::{InputData, resident};
 use super::job::World;
-use super::kernels::skipping;
+use super::sparse::hold;
 use super::stats::{Plan, Ring, Stored, Windows, add_count, add_windows};
 use crate::access::footprint::Region;
-use crate::access::skip::Skip;
+use crate::access::skip::{Needs, Skip};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::plan::bands::{Task, task};
@@ -96,21 +97,34 @@ pub fn inputs(division: &Division, world: &World, threads: usize) -> u64 {
         let dense = (elements as u64).saturating_mul(tensor.element.bytes());
         let Some(data) = world.inputs.get(&id).and_then(InputData::whole) else { return dense };
         let Some(frozen) = data.as_frozen() else { return dense };
-        let thawed = if all_walk(division, id) { 0 } else { dense };
+        let thawed = if data.dense().is_some() || thaws(division, world, id) { dense } else { 0 };
         let listed = data.listing().saturating_mul(threads.max(tensor.domain.rank() + 1) as u64);
         frozen.bytes().saturating_add(thawed).saturating_add(listed)
     });
     bytes.fold(0, u64::saturating_add)
 }
 
-/// Whether everything that reads an input goes along its stored elements; otherwise it is thawed.
-fn all_walk(division: &Division, input: TensorId) -> bool {
+/// Whether something that reads an input in a format looks at every element, so that it is thawed.
+///
+/// What hangs on data that is still to be computed is taken to be as walks need it.
+pub(super) fn thaws(division: &Division, world: &World, input: TensorId) -> bool {
     let stages = &division.stages;
     let reads = |id: &&TensorId| stages.needs[id.index()].sources.iter().any(|need| need.source == input);
-    division.boxes.keys().filter(reads).all(|reader| {
-        let skip = skipping(stages, *reader);
-        skip.as_ref().and_then(Skip::walks).is_some_and(|walks| !walks.is_dense(input))
+    !division.boxes.keys().filter(reads).all(|reader| {
+        let skip = stages.skip(*reader);
+        let walks = skip.as_ref().and_then(Skip::walks).filter(|walks| !walks.is_dense(input));
+        let mut needs = walks.into_iter().flat_map(|walks| &walks.walks).flat_map(|walk| &walk.needs);
+        walks.is_some() && needs.all(|needs| hold(needs, |tensor| known(division, world, needs, tensor)))
     })
+}
+
+/// What the elements of a source are like, as far as that is known before the run.
+fn known(division: &Division, world: &World, needs: &Needs, tensor: TensorId) -> Option<Measure> {
+    match world.inputs.get(&tensor) {
+        Some(data) if needs.stored == Some(tensor) => data.stored(),
+        Some(data) => data.measure(),
+        None => division.groups.iter().any(|group| group.target == tensor).then_some(Measure::NOTHING),
+    }
 }
 
 /// What formats make of tensors: tiles that were frozen, and inputs.

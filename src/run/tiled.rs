@@ -463,6 +463,7 @@ impl Scene<'_> {
             control,
             ledger,
             threads,
+            memory: self.limits.memory,
             corners,
             meter,
             stepped,

@@ -10,9 +10,10 @@ use super::meter::Meter;
 use super::spare::{Scratch, Spare};
 use super::sparse::Listed;
 use super::stage::Ready;
+use super::summary::thaws;
 use super::vars::Vars;
 use crate::access::footprint::Region;
-use crate::diagnostic::Result;
+use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::faults;
 use crate::formats::Frozen;
 use crate::graph::body::TensorId;
@@ -49,6 +50,8 @@ pub struct Work<'r> {
     pub ledger: &'r Ledger,
     /// Workers that may share a task.
     pub threads: usize,
+    /// Bytes that may be held.
+    pub memory: Option<u64>,
     /// Where inputs in formats lie.
     pub corners: &'r BTreeMap<TensorId, Region>,
     /// Told what is done.
@@ -235,29 +238,48 @@ impl<'r> Work<'r> {
             let slot = task.slots[at].as_ref().filter(|_| dense(at))?;
             Some(match (tile(at), buffers.of[at]) {
                 (Some((tile, buffer)), _) => {
-                    Place::dense(buffer.memory(), &tile.region, bytes(member.tensor))
+                    Ok(Place::dense(buffer.memory(), &tile.region, bytes(member.tensor)))
                 }
-                (None, Some(buffer)) => place(slot, buffer, member.tensor),
+                (None, Some(buffer)) => Ok(place(slot, buffer, member.tensor)),
                 (None, None) => self.resident(member.tensor),
             })
         });
-        let places = places.collect();
+        let places = places.map(Option::transpose).collect::<Result<_>>()?;
         let in_tile = (0..group.members.len()).map(|at| !put(at));
         Ok(Held { places, in_tile: in_tile.collect(), listed, own, nothing })
     }
 
-    fn resident(&self, input: TensorId) -> Place<'r> {
+    fn resident(&self, input: TensorId) -> Result<Place<'r>> {
         let tensor = self.division.stages.tensor(input);
         let bytes = tensor.element.bytes() as usize;
         if let Some((region, data)) = self.loaded.get(&input) {
-            return Place::dense(Memory::of(data), region, bytes);
+            return Ok(Place::dense(Memory::of(data), region, bytes));
         }
         let InputData::Whole(data) = &self.world.inputs[&input] else {
             unreachable!("what is not in memory was loaded before the first task");
         };
-        let array: &'r Array = data.array();
+        let array: &'r Array = data.array(|more| self.may_thaw(input, more))?;
         let region: Region = tensor.domain.dims().iter().map(|dim| dim.interval).collect();
-        Place::dense(Memory::of(&array.data), &region, bytes)
+        Ok(Place::dense(Memory::of(&array.data), &region, bytes))
+    }
+
+    /// Takes note of an input that has to be thawed, unless the plan has: something infinite or too small came to where
+    /// stored elements were to be gone along.
+    fn may_thaw(&self, input: TensorId, bytes: u64) -> Result<()> {
+        if thaws(self.division, self.world, input) {
+            return Ok(());
+        }
+        let limit = self.memory.unwrap_or(u64::MAX);
+        let needed = self.ledger.held().saturating_add(bytes);
+        if needed > limit {
+            let name = quoted(&self.division.stages.tensor(input).name);
+            let message = format!("all of {name} needs {needed} bytes, but the limit is {limit}");
+            return Diagnostic::new(Code::E1005, message)
+                .help("what it is multiplied by holds infinity, NaN or tiny numbers; read less, or raise `--memory`")
+                .err();
+        }
+        self.ledger.thaw(bytes);
+        Ok(())
     }
 
     /// Brings members up to what a band needs.

@@ -110,7 +110,7 @@ fn fewer_frames_than_were_said_are_told() {
     let folder = Folder::new();
     let args = ["stream", "--shape", "4,5,7", "--type", "u16", "--tile", "2,2,3", "--out", "cam.zarr"];
     folder
-        .itp_fed(&args, &frames(3))
+        .itp_fed(&args, frames(3))
         .ends(0)
         .tells("3 × 5×7 u16, 210 B, 9 tiles incomplete, fewer than the 4 that");
     assert_eq!(metadata(&folder.path("cam.zarr"))["shape"], serde_json::json!([3, 5, 7]));

@@ -43,7 +43,7 @@ fn check_format(case: &Value, name: &str, expected: &Value) -> Result<(), String
     let own = read(case, pattern);
     let stored = frozen(&own, name);
     same("arrays", &arrays(&stored), &expected["rowmajor0"]["levels_root_first"])?;
-    same("thawed", &stored.thaw(), &own.data)?;
+    same("thawed", &stored.thaw().unwrap(), &own.data)?;
     let turned = transposed(&own);
     let text = tree(&frozen(&turned, name), &Convention::Finch);
     same("tree", &text.trim_end(), &expected["finch"]["tree"].as_str().unwrap())

@@ -8,6 +8,7 @@
 
 use super::Sight;
 use super::known::{Judge, Known};
+use super::walks::List;
 use crate::access::Access;
 use crate::access::linear::{Atom, Linear};
 use crate::graph::body::{Coord, TensorId};
@@ -24,6 +25,18 @@ pub struct Cover {
     pub background: Scalar,
     /// Tensors that must be without NaN and infinities.
     pub finite: BTreeSet<TensorId>,
+}
+
+impl Cover {
+    /// What it goes by: runs along the last dimension, whatever the format.
+    pub fn lists(&self) -> Vec<List> {
+        self.reads.iter().map(|(tensor, moved)| around(*tensor, moved)).collect()
+    }
+}
+
+/// The list that a read of a cover goes by.
+pub fn around(tensor: TensorId, moved: &[Interval]) -> List {
+    List { tensor, dim: moved.len() - 1, runs: true }
 }
 
 impl Sight<'_> {

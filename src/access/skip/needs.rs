@@ -35,6 +35,17 @@ pub enum Factor {
     Number(f64),
 }
 
+impl Needs {
+    /// The tensors whose elements it is about.
+    pub fn asks(&self) -> impl Iterator<Item = TensorId> {
+        let factors = self.factors.iter().flatten().flatten().filter_map(|factor| match factor {
+            Factor::Of(tensor) => Some(*tensor),
+            Factor::Number(_) => None,
+        });
+        self.finite.iter().copied().chain(factors)
+    }
+}
+
 impl Sight<'_> {
     /// What must be true so that a reduction may leave out where all these reads give their fills.
     pub(super) fn needs(
