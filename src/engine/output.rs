@@ -1,8 +1,9 @@
 //! Outputs and slices -> files, whole or not at all.
 
 use super::error::Result;
+use super::limit::memory_limit;
 use super::{Engine, Prepared};
-use crate::diagnostic::{self, Code, Diagnostic};
+use crate::diagnostic::{self, Code, Diagnostic, quoted};
 use crate::graph::{FileKind, OutputOptions};
 use crate::io::{IoError, Place, Writer};
 use crate::run::job::Sink;
@@ -28,10 +29,22 @@ impl Engine {
 
 impl Prepared<'_> {
     /// Whether the elements could be written to a file, found out before anything is computed: the folder is there, the
-    /// file may be replaced, the options mean something for its kind.
+    /// file may be replaced, the options mean something for its kind, and there is room for what it gathers.
     pub fn can_save(&self, path: &Path, kind: FileKind, options: &OutputOptions) -> Result<()> {
         let writer = self.writer(path, kind, options);
-        writer.map(drop).map_err(|error| self.engine.error(unwritten(error)))
+        let gathered = writer.map_err(|error| self.engine.error(unwritten(error)))?.gathered_bytes();
+        let peak = self.plan().bytes_peak.saturating_add(gathered);
+        match memory_limit(&self.engine.limits, peak) {
+            Some(limit) if gathered > 0 && peak > limit => {
+                let file = quoted(&path.to_string_lossy());
+                let message = format!(
+                    "{file} needs {peak} bytes at its peak, {gathered} of them for chunks, but the limit is {limit}"
+                );
+                let help = "write smaller chunks: `chunk [64, 64]`; or raise `--memory`";
+                Err(self.engine.error(Diagnostic::new(Code::E1005, message).help(help)))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     pub(super) fn writer(
@@ -53,8 +66,11 @@ impl Prepared<'_> {
         let engine = self.engine;
         let writer = self.writer(path, kind, options);
         let writer = writer.map_err(|error| engine.error(unwritten(error)))?;
+        let gathered = writer.gathered_bytes();
         let mut sink = ToFile { writer };
-        let stats = self.run(&mut sink)?;
+        let mut stats = self.run(&mut sink)?;
+        stats.bytes.peak = stats.bytes.peak.saturating_add(gathered);
+        stats.bytes.peak_planned = stats.bytes.peak_planned.saturating_add(gathered);
         sink.writer.finish().map_err(|error| engine.error(unwritten(error)))?;
         Ok(stats)
     }

@@ -11,6 +11,11 @@ pub(super) trait Encode: Send {
     /// Takes the next elements, little-endian, of the type that the file has.
     fn write(&mut self, elements: &[u8]) -> io::Result<()>;
 
+    /// Bytes that it gathers before it writes them, at the most, where that is more than a few rows or blocks.
+    fn gathered_bytes(&self) -> u64 {
+        0
+    }
+
     /// Writes what comes after the last element, and leaves nothing in a buffer.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }

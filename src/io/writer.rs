@@ -120,6 +120,11 @@ impl Writer {
         create().map_err(|fault: Fault| fault.writing(path))
     }
 
+    /// Bytes that it gathers before it writes them, at the most: chunks of a zarr array.
+    pub fn gathered_bytes(&self) -> u64 {
+        self.stages.pipeline.encoder.gathered_bytes()
+    }
+
     /// Takes the next elements in row-major order, any number of them.
     pub fn write(&mut self, bytes: &[u8]) -> std::result::Result<(), IoError> {
         let end = self.done.saturating_add(bytes.len() as u64);

@@ -24,6 +24,7 @@ const SIDE: i64 = 512;
 pub(in crate::io) struct Output {
     scatter: Scatter,
     writer: ChunkWriter,
+    element: Element,
     shape: Vec<i64>,
 }
 
@@ -48,7 +49,7 @@ impl Output {
         let layout =
             Layout { element, chunk, shard: None, compression, origin, labels: place.labels.clone() };
         let writer = ChunkWriter::new(root, layout, counts);
-        Ok(Output { scatter, writer, shape: shape.to_vec() })
+        Ok(Output { scatter, writer, element, shape: shape.to_vec() })
     }
 }
 
@@ -88,6 +89,13 @@ fn tiling(shape: &[i64], chunk: &[i64]) -> Result<Tiling> {
 }
 
 impl Encode for Output {
+    fn gathered_bytes(&self) -> u64 {
+        let (tiling, element) = (self.scatter.tiling(), self.element.bytes());
+        let chunk = tiling.tile_elements().saturating_mul(element);
+        let chunks = chunk.saturating_mul(tiling.peak());
+        chunks.saturating_add(self.writer.squeezed_bytes(chunk))
+    }
+
     fn write(&mut self, elements: &[u8]) -> io::Result<()> {
         let writer = &self.writer;
         self.scatter
@@ -96,7 +104,7 @@ impl Encode for Output {
     }
 
     fn finish(self: Box<Self>) -> io::Result<()> {
-        let Output { scatter, writer, shape } = *self;
+        let Output { scatter, writer, shape, .. } = *self;
         scatter.close(&mut |tile| writer.put(&tile.number, &tile.data).map(|()| tile.data))?;
         writer.finish(&shape)
     }
