@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(spans(&thirds).parts.len(), 3);
         assert!(spans(&thirds).moves(true));
         // Ends that come together: what is empty is no part of what is not.
-        let closing = [(0, 2), (1, 2), (2, 2), (3, 2), (4, 2)];
+        let closing = [(0, 2), (1, 2), (2, 2), (3, 2), (5, 4)];
         assert_eq!(spans(&closing).some(), Interval::trusted(-2, 0));
         assert!(spans(&closing).moves(true));
     }
