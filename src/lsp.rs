@@ -7,7 +7,7 @@
 //!
 //! - [`documents`] holds the open texts, [`analysis`] what is known about each, [`occurrences`] what every name means;
 //! - [`hover`], [`completion`], [`fixes`], [`rename`] and [`symbols`] make answers of that;
-//! - [`server`] says which answer belongs to which request, [`places`] counts as the protocol does.
+//! - [`server`] says which answer belongs to which request, [`places`] counts as the protocol does, [`wire`] reads and writes.
 //!
 //! One thread does the work. All that has arrived is looked at before the next answer is made, so that a request
 //! which was cancelled meanwhile is not worked on, and a text that is being typed is compiled once, not per key.
@@ -22,6 +22,7 @@ mod places;
 mod rename;
 mod server;
 mod symbols;
+mod wire;
 
 use lsp_server::{Connection, ErrorCode, Message, Notification, Request, RequestId, Response};
 use serde_json::Value;
@@ -29,7 +30,6 @@ use server::Server;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, channel};
 
 /// How a session ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,21 +45,20 @@ pub type Library = fn(&str, &str) -> Option<PathBuf>;
 
 /// Serves an editor on stdin and stdout until it goes.
 pub fn serve(library: Library) -> Result<Ended, String> {
-    let (connection, threads) = Connection::stdio();
-    let capabilities = server::capabilities();
-    if let Err(error) = connection.initialize(capabilities) {
-        return Err(format!("the editor did not introduce itself: {error}"));
-    }
-    let ended = listen(&connection, Server::new(library));
+    let talk = |error: String| format!("cannot talk to the editor: {error}");
+    let (connection, threads) = wire::connect().map_err(|error| talk(error.to_string()))?;
+    let begun = connection.initialize(server::capabilities());
+    let ended = begun.map(|_| listen(&connection, Server::new(library)));
     drop(connection);
-    threads.join().map_err(|error| format!("cannot talk to the editor: {error}"))?;
-    Ok(ended)
+    threads.join().map_err(talk)?;
+    ended.map_err(|error| format!("the editor did not introduce itself: {error}"))
 }
 
 /// Answers messages until the editor says `exit` or goes away.
 fn listen(connection: &Connection, mut server: Server) -> Ended {
     let (mut queue, mut goodbye) = (VecDeque::new(), false);
-    let messages = gather(connection);
+    // Messages pile up there while an answer is made.
+    let messages = &connection.receiver;
     loop {
         if queue.is_empty() {
             server.tell_all().into_iter().for_each(|told| send(connection, Message::Notification(told)));
@@ -86,20 +85,6 @@ fn listen(connection: &Connection, mut server: Server) -> Ended {
             Some(Message::Response(_)) | None => {}
         }
     }
-}
-
-/// The connection hands over one message at a time; here they pile up while an answer is made.
-fn gather(connection: &Connection) -> Receiver<Message> {
-    let (sender, messages) = channel();
-    let arriving = connection.receiver.clone();
-    std::thread::spawn(move || {
-        for message in arriving {
-            if sender.send(message).is_err() {
-                return;
-            }
-        }
-    });
-    messages
 }
 
 fn send(connection: &Connection, message: Message) {

@@ -37,6 +37,7 @@ mod seamless;
 mod tables;
 mod taller;
 pub mod shape;
+mod spans;
 mod spread;
 pub mod stages;
 pub mod stop;

@@ -1308,6 +1308,25 @@ fn tiles_of_one_element_are_not_for_nothing() {
     assert!(stats.bytes.peak > 850 * 20_001, "{:?}", stats.bytes);
 }
 
+/// Who reads which tile is a few numbers where reads move evenly, and is counted where it is not.
+#[test]
+fn tables_of_readers_are_small_or_counted() {
+    let peak = |read_at: &str| {
+        let script = format!(
+            "tensor s: f32[x: inf] chunk [1] = sum(k in 0..3) sin(x * 0.1 + k)
+             tensor a: f32[x: inf] chunk [1] = sum(k in 0..3) s[{read_at} + k]"
+        );
+        let engine = compiled(jit(1, &[]), &script);
+        let (_, stats) = read(&engine, "a[0:40000]");
+        accounts(read_at, &stats);
+        stats.bytes.peak - 4 * 40_000
+    };
+    assert!(peak("x") < 10_000 && peak("2 * x") < 10_000);
+    // Parts of two numbers or more, 40 bytes each.
+    let uneven = peak("x * 5 // 7");
+    assert!((40_000 * 4..40_000 * 20 + 10_000).contains(&uneven), "{uneven}");
+}
+
 /// A `set` runs for what is read of it, through sets after it, too; the first read of more runs all.
 #[test]
 fn sets_run_where_they_are_read() {

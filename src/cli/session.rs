@@ -26,6 +26,7 @@ use crate::source::Sources;
 use crate::syntax;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -351,15 +352,19 @@ fn written(path: &Path, text: &str, report: &mut Report) -> Result<(), Outcome> 
 
 /// The format of chrome://tracing: complete events with times in microseconds.
 fn chrome_trace(trace: &Trace) -> String {
-    let events: Vec<Value> = trace
-        .events()
-        .iter()
-        .filter(|event| event.what == What::Compute)
-        .map(|event| {
-            json!({"name": event.name, "ph": "X", "ts": event.start, "dur": event.duration, "pid": 1, "tid": event.worker})
-        })
-        .collect();
-    format!("{:#}\n", json!({"traceEvents": events, "displayTimeUnit": "ms"}))
+    let mut text = "{\n  \"displayTimeUnit\": \"ms\",\n  \"traceEvents\": [".to_owned();
+    let mut before = "\n    ";
+    // One at a time: as one value, all of them would take ten times as much memory as their text.
+    trace.each_event(|event| {
+        if event.what == What::Compute {
+            let (start, duration) = (event.start, event.duration);
+            let event = json!({"name": event.name, "ph": "X", "ts": start, "dur": duration, "pid": 1, "tid": event.worker});
+            let _ = write!(text, "{before}{event}");
+            before = ",\n    ";
+        }
+    });
+    text.push_str("\n  ]\n}\n");
+    text
 }
 
 /// Options that tell about a run are there for all commands; where nothing runs they have nothing to tell.

@@ -36,14 +36,35 @@ pub(super) fn read(source: &mut Source, expect: &Expect<'_>) -> Result<Array> {
     let order = frame.order_in(expect.shape).filter(|_| element == expect.element);
     let Some(order) = order else { return Err(mismatch(element, &frame.shape(), expect)) };
     let mut data = zeroed(bytes(element, expect.shape)?)?;
-    reader.next_frame(&mut data).map_err(damaged)?;
+    match order {
+        Order::Planar if !reader.info().interlaced => read_planes(&mut reader, size(element), &mut data)?,
+        Order::Planar | Order::Chunky => reader.next_frame(&mut data).map_err(damaged).map(drop)?,
+    }
+    let interlaced = reader.info().interlaced;
     // Every whole file ends in a chunk that says so.
     reader.finish().map_err(damaged)?;
     swap_bytes(element, &mut data);
-    if order == Order::Planar {
+    if order == Order::Planar && interlaced {
         data = split_planes(&data, frame.channels, size(element))?;
     }
     Ok(Array { element, shape: expect.shape.to_vec(), data })
+}
+
+/// Reads the image row by row, each sample into the plane of its channel, so that it is not there twice.
+fn read_planes(reader: &mut Reader<BufReader<&File>>, size: usize, planes: &mut [u8]) -> Result<()> {
+    let (_, frame) = layout(reader);
+    let channels = usize::from(frame.channels);
+    let row_bytes = frame.width as usize * size;
+    let plane_bytes = row_bytes * frame.height as usize;
+    for at in 0..frame.height as usize {
+        let Some(row) = reader.next_row().map_err(damaged)? else { return Err(fault("ends early")) };
+        for (channel, plane) in planes.chunks_exact_mut(plane_bytes).enumerate() {
+            let samples = row.data().chunks_exact(size).skip(channel).step_by(channels);
+            let to = plane[at * row_bytes..][..row_bytes].chunks_exact_mut(size);
+            to.zip(samples).for_each(|(to, sample)| to.copy_from_slice(sample));
+        }
+    }
+    Ok(())
 }
 
 /// Reads everything before the pixels.

@@ -5,16 +5,19 @@
 //! ```
 //!
 //! What a task needs along one dimension of a source follows one of the task's own numbers, so that there are two tables
-//! per dimension.
+//! per dimension. Where needs move evenly ([`spans`](super::spans)) a table is a few numbers, and the second one is
+//! found in the first by halves.
 
 use super::grid::Grid;
 use super::group::{PlanError, Role};
 use super::needs::Motion;
 use super::readers::{Depth, Division, each};
 use super::recurrence::recurrence;
+use super::spans::Spans;
 use super::stop::Stop;
 use crate::access::footprint::Region;
 use crate::index::Interval;
+use std::collections::BTreeMap;
 
 /// The tiles of another group that the tasks of a group hold, through one member.
 #[derive(Debug)]
@@ -41,10 +44,19 @@ enum Tiles {
 enum Along {
     /// Every task reads the same.
     Same(Interval),
-    /// By the number of the task along `with`; and by tile the numbers that read it, in runs.
-    Listed { with: usize, spans: Vec<Interval>, numbers: Vec<Vec<Interval>> },
+    /// By the number of the task along `with`; and by tile the numbers that read it.
+    Listed { with: usize, spans: Spans, numbers: Numbers },
     /// There are too many to list them. They move one way, so that neighbours read a tile.
     Moves { with: usize, up: bool },
+}
+
+/// The numbers of tasks that read a tile.
+#[derive(Debug)]
+enum Numbers {
+    /// Neighbours, found in what each number reads, which moves this way.
+    Neighbours { up: bool },
+    /// Tiles in order, each with a run of numbers that read it.
+    Runs(Vec<(i64, Interval)>),
 }
 
 /// Tasks of a group.
@@ -100,8 +112,9 @@ fn follow(division: &Division, reader: usize, depth: Depth, gathers: &mut [Gathe
         let motion = group.members[gather.member].motion.iter().enumerate();
         let dims = motion.map(|(dim, motion)| match *motion {
             Motion::Still | Motion::Free => Along::Same(grid.meeting(dim, start[gather.member][dim])),
-            Motion::With { dim: with, .. } if few(group.grid.numbers[with]) && few(grid.numbers[dim]) => {
-                Along::Listed { with, spans: Vec::new(), numbers: Vec::new() }
+            Motion::With { dim: with, up } if few(group.grid.numbers[with]) && few(grid.numbers[dim]) => {
+                let spans = Spans::starting_at(group.grid.numbers[with].first());
+                Along::Listed { with, spans, numbers: Numbers::Neighbours { up } }
             }
             Motion::With { dim: with, up } => Along::Moves { with, up },
         });
@@ -126,32 +139,32 @@ fn list(division: &Division, reader: usize, stop: &Stop, gathers: &mut [Gather])
                 gather.listed(with).for_each(|(dim, spans, _)| spans.push(grid.meeting(dim, own[dim])));
             }
         }
-        for gather in &mut *gathers {
-            let grid = &division.groups[gather.source].grid;
-            let turn = |(dim, spans, turned): (usize, &mut Vec<Interval>, &mut Vec<Vec<Interval>>)| {
-                *turned = turned_round(numbers.first(), spans, grid.numbers[dim]);
-            };
-            gather.listed(with).for_each(turn);
+        for (_, spans, turned) in gathers.iter_mut().flat_map(|gather| gather.listed(with)) {
+            spans.shrink();
+            if let Numbers::Neighbours { up } = *turned
+                && !spans.moves(up)
+            {
+                *turned = Numbers::Runs(turned_round(spans));
+            }
         }
     }
     Ok(())
 }
 
-/// For each of `tiles` the numbers whose span holds it, in runs; `spans` are those of `first` and the numbers after it.
-fn turned_round(first: i64, spans: &[Interval], tiles: Interval) -> Vec<Vec<Interval>> {
-    let mut runs: Vec<Vec<Interval>> = vec![Vec::new(); tiles.len().unwrap_or(0) as usize];
-    let mut starts = vec![first; runs.len()];
+/// Tiles in order, each with a run of numbers whose span holds it.
+fn turned_round(spans: &Spans) -> Vec<(i64, Interval)> {
+    let mut runs: Vec<(i64, Interval)> = Vec::new();
+    let mut starts: BTreeMap<i64, i64> = BTreeMap::new();
     let mut before = Interval::EMPTY;
-    for (number, span) in (first..).zip(spans.iter().copied().chain([Interval::EMPTY])) {
-        for tile in without(span, before) {
-            starts[(tile - tiles.first()) as usize] = number;
-        }
-        for tile in without(before, span) {
-            let at = (tile - tiles.first()) as usize;
-            runs[at].push(Interval::trusted(starts[at], number - 1));
-        }
+    let end = std::iter::once((spans.end(), Interval::EMPTY));
+    for (number, span) in spans.iter().chain(end) {
+        starts.extend(without(span, before).map(|tile| (tile, number)));
+        let gone = without(before, span).filter_map(|tile| Some((tile, starts.remove(&tile)?)));
+        runs.extend(gone.map(|(tile, start)| (tile, Interval::trusted(start, number - 1))));
         before = span;
     }
+    runs.sort_unstable_by_key(|(tile, run)| (*tile, run.first()));
+    runs.shrink_to_fit();
     runs
 }
 
@@ -170,12 +183,19 @@ fn meeting(grid: &Grid, ranges: &[Interval]) -> Region {
     ranges.iter().enumerate().map(|(dim, range)| grid.meeting(dim, *range)).collect()
 }
 
+/// Bytes of a table that are not counted.
+const LITTLE: u64 = 1 << 12;
+/// Numbers that are looked at for what a table of all would take.
+const NEAR: i64 = 64;
+
+/// Bytes of a box in a table that has one per task.
+fn each_bytes(rank: usize) -> usize {
+    size_of::<Region>() + rank * size_of::<Interval>()
+}
+
 impl Gather {
     /// The dimensions that are listed by the number along `with`: which they are, and both their lists.
-    fn listed(
-        &mut self,
-        with: usize,
-    ) -> impl Iterator<Item = (usize, &mut Vec<Interval>, &mut Vec<Vec<Interval>>)> {
+    fn listed(&mut self, with: usize) -> impl Iterator<Item = (usize, &mut Spans, &mut Numbers)> {
         let dims = match &mut self.tiles {
             Tiles::Along(dims) => dims.as_mut_slice(),
             Tiles::Each(_) => &mut [],
@@ -195,12 +215,67 @@ impl Gather {
                 Some(tiles.iter().enumerate().map(|(at, region)| (place(at), region[dim])).collect())
             }
             Tiles::Along(dims) => match dims.get(dim)? {
-                Along::Listed { with: own, spans, .. } if *own == with => {
-                    Some((grid.numbers[with].first()..).zip(spans.iter().copied()).collect())
-                }
+                Along::Listed { with: own, spans, .. } if *own == with => Some(spans.iter().collect()),
                 Along::Listed { .. } | Along::Same(_) | Along::Moves { .. } => None,
             },
         }
+    }
+
+    /// Bytes of the tables.
+    fn bytes(&self) -> u64 {
+        let bytes: usize = match &self.tiles {
+            Tiles::Each(tiles) => tiles.iter().map(|region| each_bytes(region.len())).sum(),
+            Tiles::Along(dims) => dims.iter().map(Along::bytes).sum(),
+        };
+        bytes as u64
+    }
+
+    /// Bytes of the tables, but for what is too little to count.
+    pub(super) fn counted_bytes(&self) -> u64 {
+        Some(self.bytes()).filter(|bytes| *bytes > LITTLE).unwrap_or(0)
+    }
+
+    /// The same of the tables that a run will have, which may go deeper than this one: about so many where needs move
+    /// evenly, else as many as there usually can be.
+    pub(super) fn bytes_of_run(&self, division: &Division, is_even: bool) -> u64 {
+        let Tiles::Along(dims) = &self.tiles else { return self.counted_bytes() };
+        let (reader, source) = (&division.groups[self.reader], &division.groups[self.source]);
+        let cut = recurrence(&division.stages, reader.target).is_some();
+        let mut bytes = self.bytes();
+        if let Some(tasks) = Some(reader.grid.count()).filter(|tasks| cut && *tasks <= Depth::RUN.listed) {
+            bytes = (tasks as u64).saturating_mul(each_bytes(dims.len()) as u64);
+        }
+        for (dim, along) in dims.iter().enumerate() {
+            let Along::Moves { with, .. } = along else { continue };
+            let len = |numbers: Interval| numbers.len().unwrap_or(i64::MAX) as u64;
+            let (tasks, tiles) = (len(reader.grid.numbers[*with]), len(source.grid.numbers[dim]));
+            if u128::from(tasks.max(tiles)) > Depth::RUN.listed {
+                continue;
+            }
+            bytes = bytes.saturating_add(match is_even {
+                true => (tasks / NEAR as u64 + 1) * self.bytes_near(division, dim, *with),
+                false => Spans::most_bytes(tasks) + tiles * size_of::<(i64, Interval)>() as u64,
+            });
+        }
+        if bytes > LITTLE { bytes } else { 0 }
+    }
+
+    /// Bytes of a table of so many numbers as are looked at, the most of both ends and the middle.
+    fn bytes_near(&self, division: &Division, dim: usize, with: usize) -> u64 {
+        let (reader, source) = (&division.groups[self.reader], &division.groups[self.source]);
+        let numbers = reader.grid.numbers[with];
+        let mut number: Vec<i64> = reader.grid.numbers.iter().map(|numbers| numbers.first()).collect();
+        let middle = numbers.first() + (numbers.last() - numbers.first()) / 2;
+        let tables = [numbers.first(), middle, numbers.last() - NEAR + 1].map(|start| {
+            let mut spans = Spans::starting_at(start);
+            for at in (start..start + NEAR).filter(|at| numbers.contains(*at)) {
+                number[with] = at;
+                let ranges = division.ranges(self.reader, &number);
+                spans.push(source.grid.meeting(dim, ranges[self.member][dim]));
+            }
+            spans.bytes() as u64
+        });
+        tables.into_iter().max().unwrap_or(0)
     }
 
     /// Whether the tiles along `dim` move with the number along `with`, but there are too many to list them.
@@ -219,13 +294,10 @@ impl Gather {
             Tiles::Each(tiles) => return tiles[place as usize].clone(),
             Tiles::Along(dims) => dims,
         };
-        let group = &division.groups[self.reader];
         let mut ranges = None;
         let spans = dims.iter().enumerate().map(|(dim, along)| match along {
             Along::Same(span) => *span,
-            Along::Listed { with, spans, .. } => {
-                spans[(number[*with] - group.grid.numbers[*with].first()) as usize]
-            }
+            Along::Listed { with, spans, .. } => spans.of(number[*with]),
             Along::Moves { .. } => {
                 let ranges = ranges.get_or_insert_with(|| division.ranges(self.reader, number));
                 division.groups[self.source].grid.meeting(dim, ranges[self.member][dim])
@@ -251,9 +323,14 @@ impl Gather {
             match along {
                 Along::Same(span) if span.contains(at) => {}
                 Along::Same(_) => return None,
-                Along::Listed { with, numbers, .. } => {
-                    let first = division.groups[self.source].grid.numbers[dim].first();
-                    tasks[*with] = in_both(&tasks[*with], &numbers[(at - first) as usize]);
+                Along::Listed { with, spans, numbers: Numbers::Neighbours { up } } => {
+                    let found = bisect(spans.some(), *up, at, &|number| spans.of(number));
+                    tasks[*with] = in_both(&tasks[*with], &[found]);
+                }
+                Along::Listed { with, numbers: Numbers::Runs(runs), .. } => {
+                    let from = runs.partition_point(|(tile, _)| *tile < at);
+                    let own = runs[from..].iter().take_while(|(tile, _)| *tile == at);
+                    tasks[*with] = in_both(&tasks[*with], &own.map(|(_, run)| *run).collect::<Vec<_>>());
                 }
                 Along::Moves { with, up } => {
                     let found = self.neighbours(division, dim, (*with, *up), at);
@@ -275,6 +352,18 @@ impl Gather {
             division.groups[self.source].grid.meeting(dim, ranges[self.member][dim])
         };
         bisect(grid.numbers[with], up, at, &span)
+    }
+}
+
+impl Along {
+    fn bytes(&self) -> usize {
+        match self {
+            Along::Same(_) | Along::Moves { .. } => 0,
+            Along::Listed { spans, numbers: Numbers::Neighbours { .. }, .. } => spans.bytes(),
+            Along::Listed { spans, numbers: Numbers::Runs(runs), .. } => {
+                spans.bytes() + size_of_val(runs.as_slice())
+            }
+        }
     }
 }
 

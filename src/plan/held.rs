@@ -11,7 +11,7 @@ use super::bands::{Task, task, widest_task};
 use super::group::{Group, Needed, PlanError, task_ranges};
 use super::needs::{Motion, Pace};
 use super::peak::{Effort, held_bytes};
-use super::readers::{Division, each};
+use super::readers::Division;
 use super::recurrence::recurrence;
 use super::rows::{period, reader_of};
 use super::stages::Stages;
@@ -228,19 +228,21 @@ fn alignment(division: &Division, group: &Group, dim: usize) -> Align {
 }
 
 /// Every choice of one number per dimension; of very many, some evenly.
-fn combined(kinds: &[Vec<i64>]) -> Vec<Vec<i64>> {
-    let count = kinds.iter().map(Vec::len).fold(1usize, usize::saturating_mul);
-    let step = count / KINDS + 1;
-    let choices: Vec<Interval> =
-        kinds.iter().map(|kinds| Interval::trusted(0, kinds.len() as i64 - 1)).collect();
-    let (mut combined, mut next) = (Vec::new(), 0usize);
-    each(&choices, |choice| {
-        if next % step == 0 {
-            combined.push(choice.iter().zip(kinds).map(|(at, kinds)| kinds[*at as usize]).collect());
+fn combined(kinds: &[Vec<i64>]) -> impl Iterator<Item = Vec<i64>> {
+    let count = kinds.iter().map(|kinds| kinds.len() as u128).fold(1, u128::saturating_mul);
+    let step = count / KINDS as u128 + 1;
+    let places = (0..KINDS as u128).map(move |at| at * step).take_while(move |place| *place < count);
+    places.map(|mut place| {
+        // The last dimension goes fastest.
+        let mut numbers: Vec<i64> = Vec::with_capacity(kinds.len());
+        for own in kinds.iter().rev() {
+            let len = own.len() as u128;
+            numbers.push(own[(place % len) as usize]);
+            place /= len;
         }
-        next += 1;
-    });
-    combined
+        numbers.reverse();
+        numbers
+    })
 }
 
 #[cfg(test)]
@@ -281,11 +283,12 @@ mod tests {
 
     #[test]
     fn kinds_are_combined_all_or_evenly() {
-        assert_eq!(
-            combined(&[vec![1, 2], vec![3], vec![4, 5]]),
-            [[1, 3, 4], [1, 3, 5], [2, 3, 4], [2, 3, 5]]
-        );
-        let many = combined(&[(0..70).collect(), (0..70).collect()]);
+        let all = |kinds: &[Vec<i64>]| combined(kinds).collect::<Vec<_>>();
+        assert_eq!(all(&[vec![1, 2], vec![3], vec![4, 5]]), [[1, 3, 4], [1, 3, 5], [2, 3, 4], [2, 3, 5]]);
+        assert!(all(&[vec![1, 2], vec![]]).is_empty());
+        let many = all(&[(0..70).collect(), (0..70).collect()]);
         assert_eq!((many.len(), &many[0][..], &many[35][..]), (2450, &[0, 0][..], &[1, 0][..]));
+        let very_many = all(&[(0..1 << 20).collect(), (0..1 << 20).collect(), (0..1 << 20).collect()]);
+        assert!((KINDS - 1..=KINDS).contains(&very_many.len()));
     }
 }

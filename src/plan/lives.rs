@@ -61,7 +61,8 @@ fn followed(
     dim: usize,
 ) -> Option<Lives> {
     let numbers = division.groups[group].grid.numbers[dim];
-    let mut rows = vec![Interval::EMPTY; usize::try_from(numbers.len()?).ok()?];
+    let listed = usize::try_from(numbers.len()?).ok().filter(|listed| *listed <= MOST)?;
+    let mut rows = vec![Interval::EMPTY; listed];
     let mut looked = 0;
     for gather in readers.of(group) {
         let Lives::Rows { dim: with, rows: theirs } = &known[gather.reader] else { return None };
@@ -103,7 +104,7 @@ fn neighbours(
 }
 
 /// Whether what a task needs moves on by as much from task to task, wherever it is.
-fn is_even(division: &Division, group: usize) -> bool {
+pub(super) fn is_even(division: &Division, group: usize) -> bool {
     let listed = &division.groups[group];
     let computed = listed.members.iter().filter(|member| member.role == Role::Compute);
     computed.map(|member| member.tensor).chain([listed.target]).all(|id| {

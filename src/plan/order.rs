@@ -53,6 +53,11 @@ impl Order {
         Order { next: 0, ready: VecDeque::new(), count: 0, waiting: HashMap::new(), readers }
     }
 
+    /// Bytes of the tables of who reads what, but for small ones.
+    pub fn table_bytes(&self) -> u64 {
+        self.readers.bytes()
+    }
+
     /// Looks at who may read a tile, so far: a measure of the work that went into the order.
     pub fn looks(&self) -> u64 {
         self.readers.looks()

@@ -11,7 +11,7 @@ use super::bands::Task;
 use super::grid::volume;
 use super::group::{Group, PlanError, Role};
 use super::held::most_held;
-use super::lives::{Lives, lives, slowest};
+use super::lives::{Lives, is_even, lives, slowest};
 use super::order::Order;
 use super::readers::{Depth, Division, Readers};
 use super::reuse::buffers;
@@ -27,7 +27,7 @@ pub struct Peak {
     pub tiles: u64,
     /// Bytes of tiles that are held.
     pub tile_bytes: u64,
-    /// Bytes that workers hold besides.
+    /// Bytes that workers hold besides, and large tables of who reads what.
     pub scratch_bytes: u64,
     /// Tiles that are made in all: where tasks are too many to walk through, also those that nobody reads.
     pub made: u128,
@@ -75,16 +75,13 @@ pub fn peak(division: &Division, threads: usize) -> Result<Peak, PlanError> {
 pub fn peak_within(division: &Division, threads: usize, effort: Effort) -> Result<Peak, PlanError> {
     let tasks = division.tiles();
     let workers = u64::try_from(tasks.min(threads as u128)).unwrap_or(1);
-    let scratch_bytes = scratch_of_all(division, workers, effort)?;
-    let (tiles, tile_bytes, made) = match division.groups.len() {
-        1 => (workers, 0, tasks),
+    let scratch = scratch_of_all(division, workers, effort)?;
+    let peak = match division.groups.len() {
+        1 => Peak { tiles: workers, made: tasks, ..Peak::default() },
         _ if tasks <= effort.walked => walked(division, threads)?,
-        _ => {
-            let (tiles, bytes) = counted(division, threads, effort)?;
-            (tiles, bytes, tasks)
-        }
+        _ => Peak { made: tasks, ..counted(division, threads, effort)? },
     };
-    Ok(Peak { tiles, tile_bytes, scratch_bytes, made })
+    Ok(Peak { scratch_bytes: peak.scratch_bytes.saturating_add(scratch), ..peak })
 }
 
 /// What workers hold besides tiles when each does the task that holds most; a group has no more workers than tasks.
@@ -103,8 +100,8 @@ fn scratch_of_all(division: &Division, workers: u64, effort: Effort) -> Result<u
 }
 
 /// Walks through the order; a task ends when as many later ones have begun as there are other workers. The tiles and bytes
-/// that are held at the most, and the tiles that are made.
-fn walked(division: &Division, threads: usize) -> Result<(u64, u64, u128), PlanError> {
+/// that are held at the most, those of tables, and the tiles that are made.
+fn walked(division: &Division, threads: usize) -> Result<Peak, PlanError> {
     let mut order = Order::new(division, &division.stop)?;
     let mut alive: HashMap<u64, (u64, u64)> = HashMap::new();
     let mut running: VecDeque<(Vec<u64>, bool)> = VecDeque::new();
@@ -137,7 +134,7 @@ fn walked(division: &Division, threads: usize) -> Result<(u64, u64, u128), PlanE
         most = most.max(alive.len() as u64 + results);
         most_bytes = most_bytes.max(bytes);
     }
-    Ok((most, most_bytes, made))
+    Ok(Peak { tiles: most, tile_bytes: most_bytes, scratch_bytes: order.table_bytes(), made })
 }
 
 fn element_bytes(division: &Division, group: &Group) -> u64 {
@@ -185,8 +182,8 @@ fn element_room(tensor: &Tensor, shape: &[u64]) -> u64 {
     dense.max(numbers.saturating_mul(4).saturating_add(dense))
 }
 
-/// The tiles that live during a row of results, and those in flight, at the row that has most.
-fn counted(division: &Division, threads: usize, effort: Effort) -> Result<(u64, u64), PlanError> {
+/// The tiles that live during a row of results, and those in flight, at the row that has most, and the bytes of tables.
+fn counted(division: &Division, threads: usize, effort: Effort) -> Result<Peak, PlanError> {
     let result = division.groups.last().expect("a request has a group");
     let depth = Depth { listed: effort.listed, ..Depth::LOOK };
     let readers = Readers::new(division, depth, &division.stop)?;
@@ -214,8 +211,9 @@ fn counted(division: &Division, threads: usize, effort: Effort) -> Result<(u64, 
             }
         }
     }
-    let most = most_at_once(always, changes);
-    Ok((most[0].min(u64::MAX.into()) as u64, most[1].min(u64::MAX.into()) as u64))
+    let [tiles, tile_bytes] = most_at_once(always, changes).map(|most| most.min(u64::MAX.into()) as u64);
+    let scratch_bytes = readers.bytes_of_run(division, |group| is_even(division, group));
+    Ok(Peak { tiles, tile_bytes, scratch_bytes, made: 0 })
 }
 
 fn add(sum: &mut [u128; 2], tiles: u128, bytes: u128) {

@@ -205,6 +205,17 @@ impl Readers {
         count
     }
 
+    /// Bytes of the tables, but for small ones.
+    pub fn bytes(&self) -> u64 {
+        self.gathers.iter().map(Gather::counted_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Bytes of the tables of a run, if these were made for a plan; `is_even` says of a group that its needs move evenly.
+    pub(super) fn bytes_of_run(&self, division: &Division, is_even: impl Fn(usize) -> bool) -> u64 {
+        let bytes = self.gathers.iter().map(|gather| gather.bytes_of_run(division, is_even(gather.reader)));
+        bytes.fold(0, u64::saturating_add)
+    }
+
     /// What holds the tiles of a group.
     pub(super) fn of(&self, source: usize) -> impl Iterator<Item = &Gather> {
         self.read_by[source].iter().map(|at| &self.gathers[*at])

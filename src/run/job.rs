@@ -293,8 +293,15 @@ impl Trace {
 
     /// Everything recorded so far, by start.
     pub fn events(&self) -> Vec<Event> {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        events.sort_by_key(|event| (event.start, event.worker));
+        let mut events = Vec::new();
+        self.each_event(|event| events.push(event.clone()));
         events
+    }
+
+    /// Visits everything recorded so far, by start.
+    pub fn each_event(&self, visit: impl FnMut(&Event)) {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.sort_by_key(|event| (event.start, event.worker));
+        events.iter().for_each(visit);
     }
 }

@@ -26,6 +26,7 @@ use std::thread;
 /// Runs every task of a request; tiles of the result go to `out`.
 pub fn run(work: &Work<'_>, out: &Place<'_>, threads: usize) -> Result<()> {
     let mut order = Order::new(work.division, &Stop::new(work.control.cancel.clone())).map_err(failed)?;
+    let _held = work.ledger.holding(order.table_bytes());
     let next = || order.next(work.division);
     let schedule = Schedule { work, out, board: Board::new(next, threads) };
     let workers = work.division.tiles().min(workers(work, threads) as u128) as usize;

@@ -439,3 +439,30 @@ fn it_ends_when_the_editor_says_so_or_goes_away() {
     drop(editor.stdin.take());
     assert_eq!(editor.child.wait().unwrap().code(), Some(1));
 }
+
+/// What an editor says of a message is not believed: nothing is allocated for it before it comes.
+#[test]
+fn messages_that_are_too_long_end_the_session() {
+    let folder = Folder::new();
+    let long = "X".repeat(1 << 20);
+    let cases = [
+        ("Content-Length: 9000000000\r\n\r\n{}", "a message of 9000000000 bytes, more than 67108864"),
+        ("Content-Length: 18446744073709551615\r\n\r\n{}", "more than 67108864"),
+        ("Content-Length: 67108864\r\n\r\n{}", "ends after 2 of 67108864 bytes"),
+        (&*long, "no field and value"),
+    ];
+    for (said, told) in cases {
+        let mut command = folder.command(&["lsp"]);
+        let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = pipes.spawn().unwrap();
+        // It may be gone before all of it is written.
+        let _ = child.stdin.take().unwrap().write_all(said.as_bytes());
+        let ended = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{stderr}");
+        assert!(
+            stderr.contains("error[E0001]: cannot talk to the editor") && stderr.contains(told),
+            "{stderr}"
+        );
+    }
+}

@@ -46,6 +46,14 @@ fn arrays_of_other_programs_are_read() {
     assert_eq!(scalar.data, 2.5f64.to_le_bytes());
 }
 
+/// A chunk as it is and decoded, and of a shard the index: four places and a checksum.
+#[test]
+fn what_is_read_at_once_is_told() {
+    for (name, bytes) in [("default", 24), ("sharded", 24 + 4 * 16 + 4), ("tensorstore", 24 + 4 * 16 + 4)] {
+        assert_eq!(ZarrArray::open(&fixture(name)).unwrap().chunk_bytes(), bytes, "{name}");
+    }
+}
+
 #[test]
 fn any_box_is_read() {
     for name in ["default", "transposed", "sharded", "tensorstore"] {

@@ -45,14 +45,15 @@ impl Output {
             .map_err(|why| fault(why).help("write `codec none`, `codec gzip` or `codec zstd`"))?;
         let tiling = tiling(shape, &chunk)?;
         let counts = (0..shape.len()).map(|axis| tiling.count(axis)).collect();
-        let beside = tiling.tile_elements().saturating_mul(element.bytes()).saturating_add(SLOT_BESIDE);
-        let beside = beside.saturating_mul(tiling.peak());
+        let tile = tiling.tile_elements().saturating_mul(element.bytes());
+        let beside = tile.saturating_add(SLOT_BESIDE).saturating_mul(tiling.peak());
         let scatter = Scatter::new(tiling, element.bytes() as usize).map_err(|error| fault(error.0))?;
         let origin =
             if place.origin.len() == shape.len() { place.origin.clone() } else { vec![0; shape.len()] };
         let layout =
             Layout { element, chunk, shard: None, compression, origin, labels: place.labels.clone() };
         let writer = ChunkWriter::new(root, layout, counts);
+        let beside = beside.saturating_add(writer.squeezed_bytes(tile));
         Ok(Output { scatter, writer, shape: shape.to_vec(), beside })
     }
 }

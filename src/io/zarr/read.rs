@@ -57,13 +57,17 @@ impl ZarrArray {
         &self.metadata.shape
     }
 
-    /// Bytes that are read at once while a box is: a chunk, as it is and decoded.
+    /// Bytes that are read at once while a box is: a chunk, as it is and decoded, and indexes of shards; a shard that is
+    /// compressed as a whole is unpacked, too.
     pub fn chunk_bytes(&self) -> u64 {
-        let chunk = match &self.metadata.chain.coder {
-            Coder::Shard(shard) => &shard.chunk,
-            Coder::Bytes { .. } => &self.metadata.chunk,
-        };
-        shape::bytes(self.metadata.element, chunk).unwrap_or(u64::MAX).saturating_mul(2)
+        let bytes = |chunk: &[i64]| shape::bytes(self.metadata.element, chunk).unwrap_or(u64::MAX);
+        let (mut chain, mut chunk, mut indexes) = (&self.metadata.chain, &self.metadata.chunk, 0u64);
+        while let Coder::Shard(shard) = &chain.coder {
+            let unpacked = if chain.squeeze.is_empty() { 0 } else { bytes(chunk) };
+            indexes = indexes.saturating_add(shard.index_bytes()).saturating_add(unpacked);
+            (chain, chunk) = (&shard.chain, &shard.chunk);
+        }
+        bytes(chunk).saturating_mul(2).saturating_add(indexes)
     }
 
     /// Which data it is: what `zarr.json` says, and the names, sizes and times of all files.
@@ -192,7 +196,7 @@ fn decode(
     let origin: Vec<i64> = chunk.iter().map(|range| range.first()).collect();
     let index = shard.index(&mut bytes)?;
     for number in points(&numbers(&meet(chunk, part), &shard.chunk, &origin)) {
-        if let Some((start, size)) = index[shard.place(&number)] {
+        if let Some((start, size)) = index.of(shard.place(&number)) {
             let inner = Bytes::Memory(bytes.range(start, size)?);
             decode(&shard.chain, inner, element, &chunk_box(&number, &shard.chunk, &origin), part, place)?;
         }

@@ -60,17 +60,36 @@ impl Bytes {
     }
 }
 
-/// Where chunks of a shard are; none where there is none.
-pub(super) type Index = Vec<Option<(u64, u64)>>;
+/// Where chunks of a shard are.
+pub(super) struct Index {
+    bytes: Vec<u8>,
+    big_endian: bool,
+}
+
+impl Index {
+    /// Offset and bytes of a chunk; none where there is none.
+    pub(super) fn of(&self, place: usize) -> Option<(u64, u64)> {
+        let number = |at: usize| {
+            let eight = self.bytes.as_chunks::<8>().0[at];
+            if self.big_endian { u64::from_be_bytes(eight) } else { u64::from_le_bytes(eight) }
+        };
+        Some((number(2 * place), number(2 * place + 1))).filter(|entry| *entry != (u64::MAX, u64::MAX))
+    }
+}
 
 /// Bytes of an entry of the index.
 const ENTRY: u64 = 16;
 
 impl Shard {
+    /// Bytes of the index.
+    pub(super) fn index_bytes(&self) -> u64 {
+        let count = self.grid.iter().fold(1u64, |count, size| count.saturating_mul(*size as u64));
+        count.saturating_mul(ENTRY).saturating_add(if self.checked { 4 } else { 0 })
+    }
+
     /// Reads the index.
     pub(super) fn index(&self, bytes: &mut Bytes) -> Result<Index> {
-        let count: i64 = self.grid.iter().product();
-        let size = count as u64 * ENTRY + if self.checked { 4 } else { 0 };
+        let size = self.index_bytes();
         let Some(end) = bytes.len().checked_sub(size) else {
             return Err(fault(format!(
                 "has a shard of {} bytes, fewer than its index of {size}",
@@ -78,14 +97,8 @@ impl Shard {
             )));
         };
         let index = bytes.range(if self.at_start { 0 } else { end }, size)?;
-        let index = if self.checked { checked(index)? } else { index };
-        let number = |eight: &[u8; 8]| match self.big_endian {
-            true => u64::from_be_bytes(*eight),
-            false => u64::from_le_bytes(*eight),
-        };
-        let numbers: Vec<u64> = index.as_chunks::<8>().0.iter().map(number).collect();
-        let entry = |pair: &[u64; 2]| Some((pair[0], pair[1])).filter(|pair| *pair != (u64::MAX, u64::MAX));
-        Ok(numbers.as_chunks::<2>().0.iter().map(entry).collect())
+        let bytes = if self.checked { checked(index)? } else { index };
+        Ok(Index { bytes, big_endian: self.big_endian })
     }
 
     /// The place of a chunk in the index.
