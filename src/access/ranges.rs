@@ -7,12 +7,14 @@
 //!
 //! Ranges depend on the conditions under which a node is used ([`Guards`]).
 
+mod quotients;
+
 use super::blocks::{Moved, moved_by_block};
 use super::bounds::{Known, bound};
 use super::exact::{Ends, I64, Space, extremes};
 use super::guards::{ALWAYS, Facts, Guards, PathId};
 use super::integers::{int_binary, int_power, interval, small};
-use super::linear::{Atom, Floor, Forms, Linear};
+use super::linear::{Atom, Forms, Linear};
 use super::{Driver, Reach};
 use crate::graph::body::{Body, Coord, MathFn, NodeId, Op, ReduceFn};
 use crate::graph::scalar::{self, BinaryFn, Scalar, UnaryFn};
@@ -57,8 +59,6 @@ pub struct Ranges<'b> {
 
 /// Ranges by node and path that are worked out before selections stop opening paths.
 const MAX_KNOWN: usize = 50_000;
-/// Quotients that are told apart: a mirror at both ends of a picture has four.
-const MOST_QUOTIENTS: i64 = 4;
 /// Conditions that are looked at before they do: of a hundred selections inside each other there are thousands of paths.
 const MAX_LOOKED_AT: usize = 200_000;
 
@@ -380,42 +380,6 @@ impl<'b> Ranges<'b> {
         }
     }
 
-    /// The smaller or larger of two forms with one division in common, quotient by quotient where there are a few:
-    /// `min(r, 9 - r)` with `r = x % 10` is in `0..3` for `x` in `-2..3`, although `r` is in `0..10`.
-    fn by_quotient(&self, path: PathId, function: BinaryFn, a: NodeId, b: NodeId) -> Option<Interval> {
-        let extreme = matches!(function, BinaryFn::Min | BinaryFn::Max);
-        if !extreme || !self.is_exact(path, a) || !self.is_exact(path, b) {
-            return None;
-        }
-        let forms = [self.forms.get(a), self.forms.get(b)];
-        let number = common_floor(forms[0], forms[1])?;
-        let Floor { form: inside, by } = &self.forms.floors[number as usize];
-        let values = self.bounded(path, inside);
-        let quotients = values.is_bounded().then(|| values.floor_div(*by))?;
-        if !(2..=MOST_QUOTIENTS).contains(&quotients.len()?) {
-            return None;
-        }
-        let atom = |atom| self.atom(path, atom);
-        let mut hull: Option<Interval> = None;
-        for quotient in quotients.first()..=quotients.last() {
-            let whole = Interval::sized(quotient.checked_mul(*by)?, *by).ok()?;
-            let inner = values.intersect(whole).shift(inside.offset.checked_neg()?).ok()?;
-            let sum = |terms: &[(Atom, i64)]| {
-                let known = self.facts[&path].form(terms);
-                let own = multiple_of(terms, &inside.terms).and_then(|times| inner.scale(times).ok());
-                known.into_iter().chain(own).reduce(Interval::intersect)
-            };
-            let ends = forms.map(|form| {
-                let there = form.with(Atom::Floor(number), quotient)?;
-                Some(bound(&there, &self.forms.floors, Known { atom: &atom, sum: &sum }))
-            });
-            let [Some(a), Some(b)] = ends else { return None };
-            let values = int_binary(function, a, b)?;
-            hull = Some(hull.map_or(values, |hull| hull.hull(values)));
-        }
-        hull
-    }
-
     fn arms(&mut self, path: PathId, condition: NodeId) -> (PathId, PathId) {
         // Every selection doubles the paths below it: beyond a point its condition is not looked at any more.
         if self.known.len() > MAX_KNOWN || self.looked_at > MAX_LOOKED_AT {
@@ -482,31 +446,6 @@ impl<'b> Ranges<'b> {
             _ => ANY,
         }
     }
-}
-
-/// The only floor division of two forms, if both have it and no other.
-fn common_floor(a: &Linear, b: &Linear) -> Option<u32> {
-    let floors = |form: &Linear| -> Vec<u32> {
-        let number = |(atom, _): &(Atom, i64)| match atom {
-            Atom::Floor(number) => Some(*number),
-            Atom::Coord(_) | Atom::Node(_) => None,
-        };
-        form.terms.iter().filter_map(number).collect()
-    };
-    match (&floors(a)[..], &floors(b)[..]) {
-        ([a], [b]) if a == b => Some(*a),
-        _ => None,
-    }
-}
-
-/// How many times `of` the terms are, if they are that.
-fn multiple_of(terms: &[(Atom, i64)], of: &[(Atom, i64)]) -> Option<i64> {
-    let ((_, first), (_, unit)) = (terms.first()?, of.first()?);
-    let times = first.checked_div(*unit)?;
-    let same = |((atom, factor), (own, unit)): (&(Atom, i64), &(Atom, i64))| {
-        atom == own && unit.checked_mul(times) == Some(*factor)
-    };
-    (terms.len() == of.len() && terms.iter().zip(of).all(same)).then_some(times)
 }
 
 /// What a narrow type makes of numbers that all lie equally many times its values away.

@@ -15,8 +15,9 @@ use std::mem::MaybeUninit;
 
 /// Bytes that are cleared before somebody is asked again whether they are still wanted.
 const CLEARED: usize = 32 << 20;
-/// What blank memory holds in debug builds.
+/// What blank memory holds in debug builds, and how much of it.
 const PATTERN: u8 = 0xa5;
+const PATTERNED: usize = 64 << 20;
 
 /// Memory as a destination.
 #[derive(Debug)]
@@ -102,7 +103,8 @@ pub fn filled<T: AnyBitPattern, S, E>(
     // SAFETY: the same memory in bytes, borrowed as long.
     let bytes = unsafe { std::slice::from_raw_parts_mut(spare.as_mut_ptr().cast(), size_of_val(spare)) };
     if cfg!(debug_assertions) {
-        bytes.fill(MaybeUninit::new(PATTERN));
+        let shown = bytes.len().min(PATTERNED);
+        bytes[..shown].fill(MaybeUninit::new(PATTERN));
     }
     let mut memory = Memory { bytes, known: 0, done: 0 };
     let result = fill(&mut memory)?;

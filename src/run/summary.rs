@@ -6,7 +6,7 @@ use super::job::World;
 use super::sparse::hold;
 use super::stats::{Plan, Ring, Stored, Windows, add_count, add_windows};
 use crate::access::footprint::Region;
-use crate::access::skip::{Needs, Skip};
+use crate::access::skip::{List, Needs, Skip};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
 use crate::plan::bands::{Task, task};
@@ -114,7 +114,9 @@ pub(super) fn thaws(division: &Division, world: &World, input: TensorId) -> bool
         let skip = stages.skip(*reader);
         let walks = skip.as_ref().and_then(Skip::walks).filter(|walks| !walks.is_dense(input));
         let mut needs = walks.into_iter().flat_map(|walks| &walks.walks).flat_map(|walk| &walk.needs);
-        walks.is_some() && needs.all(|needs| hold(needs, |tensor| known(division, world, needs, tensor)))
+        let there = |list: &List| world.inputs.contains_key(&list.tensor) || is_made(division, list.tensor);
+        walks.is_some_and(|walks| walks.lists.iter().all(there))
+            && needs.all(|needs| hold(needs, |tensor| known(division, world, needs, tensor)))
     })
 }
 
@@ -123,8 +125,13 @@ fn known(division: &Division, world: &World, needs: &Needs, tensor: TensorId) ->
     match world.inputs.get(&tensor) {
         Some(data) if needs.stored == Some(tensor) => data.stored(),
         Some(data) => data.measure(),
-        None => division.groups.iter().any(|group| group.target == tensor).then_some(Measure::NOTHING),
+        None => is_made(division, tensor).then_some(Measure::NOTHING),
     }
+}
+
+/// Whether a tensor is made before what reads it: of one that nobody needs there are no lists to go along.
+fn is_made(division: &Division, tensor: TensorId) -> bool {
+    division.groups.iter().any(|group| group.target == tensor)
 }
 
 /// What formats make of tensors: tiles that were frozen, and inputs.

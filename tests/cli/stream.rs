@@ -552,7 +552,7 @@ output \"a.zarr\" = a[0:64, 0:256, 0:256] chunk [64, 64, 64]
         .itp(&["run", "write.itp", "--memory", "7M"])
         .ends(1)
         .tells("error[E1005]: `a.zarr` needs ")
-        .tells("4195072 of them for chunks that are incomplete at once, but the limit is 7340032")
+        .tells("4462336 of them for chunks that are incomplete at once, but the limit is 7340032")
         .tells("choose chunks that are shorter along the first dimension");
     assert!(!folder.path("a.zarr").exists());
     folder.itp(&["run", "write.itp", "--stats-json", "stats.json"]).ends(0);
