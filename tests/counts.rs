@@ -278,6 +278,10 @@ fn levels_of_a_pyramid_pass_through_rings() {
     assert!(elements(&stats, "d1") <= (256 + 64) * (2048 + 64), "{:?}", stats.computed);
     let two = compiled(jit(2, &[]), PYRAMID);
     assert_eq!(read(&two, "out[0:512, 0:4096]").0, whole, "two workers");
+    // As many tiles as cost nothing: with eight for each worker, levels would be computed again between them.
+    let prepared = two.prepare("out[0:4096, 0:4096]").unwrap();
+    let plan = prepared.plan();
+    assert!(plan.tiles <= 8 && plan.recompute_factor < 1.1, "{plan:?}");
     let small = compiled(jit(1, &[100, 500]), PYRAMID);
     assert_eq!(read(&small, "out[0:512, 0:4096]").0, whole, "small tiles");
 }

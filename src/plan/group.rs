@@ -249,9 +249,13 @@ pub fn steps_of(stages: &Stages, id: TensorId, region: &[Interval]) -> Option<St
 pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Result<Vec<Group>, PlanError> {
     let grid = super::shape::grid(stages, request, request.target, &boxes[&request.target]);
     let usual = groups_in(stages, request, boxes, grid)?;
-    let Some(grid) = taller(stages, request, &usual) else { return Ok(usual) };
-    let tall = groups_in(stages, request, boxes, grid)?;
-    Ok(if is_better(stages, boxes, &tall, &usual) { tall } else { usual })
+    for grid in taller(stages, request, &usual) {
+        let tall = groups_in(stages, request, boxes, grid)?;
+        if is_better(stages, boxes, &tall, &usual) {
+            return Ok(tall);
+        }
+    }
+    Ok(usual)
 }
 
 /// The same, with tiles for what is asked for.

@@ -12,11 +12,23 @@ use super::grid::{Grid, volume};
 use super::group::{AGAIN, Group, Needed, Request, Role, task_regions, work_box};
 use super::stages::Stages;
 
-/// Tiles that every one of several workers has, at the least.
-const EACH: i64 = 8;
+/// Tiles that every one of several workers has: rather many, so that none waits long for the others.
+const EACH: [i64; 3] = [8, 4, 2];
 
-/// Tiles for what is asked for, as tall as workers leave them; none if nothing of `groups` would be computed less often.
-pub(super) fn taller(stages: &Stages, request: &Request, groups: &[Group]) -> Option<Grid> {
+/// Tiles for what is asked for, as tall as workers leave them, the lowest first; none if nothing of `groups` would be
+/// computed less often.
+pub(super) fn taller<'s>(
+    stages: &'s Stages,
+    request: &'s Request,
+    groups: &'s [Group],
+) -> impl Iterator<Item = Grid> + 's {
+    let workers = request.threads as i64;
+    let wanted = if workers > 1 { EACH.map(|each| each * workers).to_vec() } else { vec![1] };
+    wanted.into_iter().filter_map(|wanted| of_count(stages, request, groups, wanted))
+}
+
+/// So many tiles, if they are taller than those there are.
+fn of_count(stages: &Stages, request: &Request, groups: &[Group], wanted: i64) -> Option<Grid> {
     let asked = groups.last()?;
     let tensor = stages.tensor(asked.target);
     let fixed = request.tile.is_some() || tensor.chunk.is_some() || tensor.format.is_some();
@@ -27,7 +39,6 @@ pub(super) fn taller(stages: &Stages, request: &Request, groups: &[Group]) -> Op
     let (dim, grid) = (asked.stream?, &asked.grid);
     let down = grid.numbers[dim].len()?.max(1);
     let across = i64::try_from(grid.count()).ok()? / down;
-    let wanted = if request.threads > 1 { EACH * request.threads as i64 } else { 1 };
     let most = (wanted - 1) / across.max(1) + 1;
     let mut shape = grid.shape.clone();
     shape[dim] = (grid.region[dim].len()? - 1) / most + 1;

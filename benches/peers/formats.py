@@ -1,6 +1,6 @@
 """Sparse tensors beside numpy and scipy: masked sums, products, matrix times vector.
 
-    v/bin/python sparse.py --itp ../../target/release/itp [--small] [--reps 20]
+    v/bin/python formats.py --itp ../../target/release/itp [--small] [--reps 20]
 
 Every result is compared before it is timed; the fastest repetition counts, data is in memory, one thread each.
 """
