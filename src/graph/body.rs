@@ -247,7 +247,7 @@ fn hash_of(op: &Op, ty: Ty) -> u64 {
 }
 
 /// The most operations a body may have: its nodes, and what calls of math functions and integer divisions become.
-pub const MAX_NODES: usize = 50_000;
+pub const MAX_NODES: usize = 100_000;
 
 impl Body {
     /// Adds an operation, or finds the same one.

@@ -16,7 +16,7 @@ use super::passes::Passes;
 use super::recurrence::{Steps, recurrence, steps};
 use super::stages::Stages;
 use super::stop::Stop;
-use super::taller::{is_better, taller};
+use super::taller::in_tall_tiles;
 use crate::access::exact::NEAR;
 use crate::access::footprint::{Region, footprint, include, intersection};
 use crate::access::order::loop_order;
@@ -249,13 +249,7 @@ pub fn steps_of(stages: &Stages, id: TensorId, region: &[Interval]) -> Option<St
 pub fn groups(stages: &Stages, request: &Request, boxes: &Needed) -> Result<Vec<Group>, PlanError> {
     let grid = super::shape::grid(stages, request, request.target, &boxes[&request.target]);
     let usual = groups_in(stages, request, boxes, grid)?;
-    for grid in taller(stages, request, &usual) {
-        let tall = groups_in(stages, request, boxes, grid)?;
-        if is_better(stages, boxes, &tall, &usual) {
-            return Ok(tall);
-        }
-    }
-    Ok(usual)
+    in_tall_tiles(stages, request, boxes, usual, |grid| groups_in(stages, request, boxes, grid))
 }
 
 /// The same, with tiles for what is asked for.

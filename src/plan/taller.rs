@@ -9,15 +9,37 @@
 //! A task that goes down its rows in bands holds no more for having more of them, and computes nothing again in between.
 
 use super::grid::{Grid, volume};
-use super::group::{AGAIN, Group, Needed, Request, Role, task_regions, work_box};
+use super::group::{AGAIN, Group, Needed, PlanError, Request, Role, task_regions, work_box};
 use super::stages::Stages;
 
 /// Tiles that every one of several workers has: rather many, so that none waits long for the others.
 const EACH: [i64; 3] = [8, 4, 2];
 
+/// The groups in taller tiles than the usual ones, if that is better; `groups_in` makes them.
+pub(super) fn in_tall_tiles(
+    stages: &Stages,
+    request: &Request,
+    boxes: &Needed,
+    usual: Vec<Group>,
+    groups_in: impl Fn(Grid) -> Result<Vec<Group>, PlanError>,
+) -> Result<Vec<Group>, PlanError> {
+    let mut best: Option<Vec<Group>> = None;
+    for grid in taller(stages, request, &usual) {
+        let tall = groups_in(grid)?;
+        let better = match &best {
+            None => is_better(stages, boxes, &tall, &usual),
+            Some(best) => saves(stages, boxes, &tall, best),
+        };
+        if better {
+            best = Some(tall);
+        }
+    }
+    Ok(best.unwrap_or(usual))
+}
+
 /// Tiles for what is asked for, as tall as workers leave them, the lowest first; none if nothing of `groups` would be
 /// computed less often.
-pub(super) fn taller<'s>(
+fn taller<'s>(
     stages: &'s Stages,
     request: &'s Request,
     groups: &'s [Group],
@@ -47,11 +69,18 @@ fn of_count(stages: &Stages, request: &Request, groups: &[Group], wanted: i64) -
 
 /// Whether taller tiles are better: one group does everything, and no more than `usual` groups do. Tiles of scattered reads
 /// are small so that nothing is computed between them.
-pub(super) fn is_better(stages: &Stages, boxes: &Needed, tall: &[Group], usual: &[Group]) -> bool {
-    let work = |groups: &[Group]| {
-        groups.iter().map(|group| computed(stages, boxes, group)).fold(0, u128::saturating_add)
-    };
-    goes_down(tall) && work(tall) <= work(usual)
+fn is_better(stages: &Stages, boxes: &Needed, tall: &[Group], usual: &[Group]) -> bool {
+    goes_down(tall) && work(stages, boxes, tall) <= work(stages, boxes, usual)
+}
+
+/// Whether still taller tiles save a twentieth of the work, for which a worker may wait longer for the others.
+fn saves(stages: &Stages, boxes: &Needed, taller: &[Group], tall: &[Group]) -> bool {
+    let [less, work] = [taller, tall].map(|groups| work(stages, boxes, groups));
+    goes_down(taller) && less.saturating_mul(20) <= work.saturating_mul(19)
+}
+
+fn work(stages: &Stages, boxes: &Needed, groups: &[Group]) -> u128 {
+    groups.iter().map(|group| computed(stages, boxes, group)).fold(0, u128::saturating_add)
 }
 
 /// Elements that the tasks of a group compute, if all are like the one in the middle.
