@@ -76,8 +76,8 @@ impl Prepared<'_> {
         let beside = writer.beside();
         let mut sink = ToFile { writer };
         let mut stats = self.run(&mut sink)?;
-        stats.bytes.peak += beside;
-        stats.bytes.peak_planned += beside;
+        stats.bytes.peak = stats.bytes.peak.saturating_add(beside);
+        stats.bytes.peak_planned = stats.bytes.peak_planned.saturating_add(beside);
         sink.writer.finish().map_err(|error| engine.error(unwritten(error)))?;
         Ok(stats)
     }
