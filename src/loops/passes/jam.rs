@@ -26,17 +26,18 @@
 
 mod alike;
 mod choice;
+mod groups;
+mod nests;
 mod tall;
 
 pub use choice::{Choice, Work};
 
 use self::choice::work;
+use self::nests::{Nest, are_strips, goes_across, jammable};
 use super::simplify::{Simplifier, Values};
 use crate::access::order::Planes;
 use crate::graph::scalar::BinaryFn;
-use crate::loops::ir::{Block, For, If, Kernel, LoopKind, Op, Statement, ValueId};
-use crate::loops::vary::growth;
-use std::collections::BTreeSet;
+use crate::loops::ir::{Block, For, If, Kernel, LoopKind, Statement, ValueId};
 
 /// Bodies of more operations than this are not made: code has to fit its cache, and to be compiled.
 const LARGEST: usize = 2_000;
@@ -215,99 +216,6 @@ impl Jammer<'_> {
         work(&self.simplifier.builder, self.simplifier.builder.statements())
     }
 
-    /// How many groups of rows `lo..hi` has: coordinates are so small that their difference does not wrap. Whole ones,
-    /// but for blocks, the last of which lies over the one before it: it stores the same there once more.
-    fn groups(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
-        if let Some(together) = self.together {
-            return self.all_planes(together, lo, hi);
-        }
-        let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
-        let zero = self.simplifier.builder.int(0);
-        let shift = self.simplifier.builder.int(self.rows.trailing_zeros().into());
-        if self.rows == BLOCK {
-            let up = self.simplifier.builder.int(BLOCK as i64 - 1);
-            let raised = self.simplifier.binary(BinaryFn::Add, length, up);
-            let groups = self.simplifier.binary(BinaryFn::Shr, raised, shift);
-            let few = self.are_few(lo, hi);
-            return self.simplifier.builder.select(few, zero, groups);
-        }
-        let groups = self.simplifier.binary(BinaryFn::Shr, length, shift);
-        self.simplifier.binary(BinaryFn::Max, groups, zero)
-    }
-
-    /// 1 if `lo..hi` are all planes and memory is as it has to be, else 0: for the rest there is no code that makes them
-    /// together.
-    fn all_planes(&mut self, together: &Together, lo: ValueId, hi: ValueId) -> ValueId {
-        let Planes { first, count, .. } = together.planes;
-        let ends = [(lo, first), (hi, first + count as i64)];
-        let args = self.given(together);
-        let args = args.into_iter().map(|(id, number)| (self.simplifier.get(id), number));
-        let wanted: Vec<(ValueId, i64)> = ends.into_iter().chain(args).collect();
-        let builder = &mut self.simplifier.builder;
-        let [one, zero] = [1, 0].map(|number| builder.int(number));
-        let mut all = one;
-        for (value, number) in wanted {
-            let number = builder.int(number);
-            let same = builder.binary(BinaryFn::Eq, value, number);
-            all = builder.select(same, all, zero);
-        }
-        all
-    }
-
-    /// The arguments that are known in the code for all planes, as far as the kernel uses them.
-    fn given(&self, together: &Together) -> Vec<(ValueId, i64)> {
-        let values = self.simplifier.kernel.values.iter().enumerate();
-        let known = values.filter_map(|(id, value)| {
-            let Op::Arg(at) = value.op else { return None };
-            let (_, number) = together.given.iter().find(|(given, _)| *given == at as usize)?;
-            Some((ValueId(id as u32), *number))
-        });
-        known.collect()
-    }
-
-    /// Whether `lo..hi` has fewer rows than a group.
-    fn are_few(&mut self, lo: ValueId, hi: ValueId) -> ValueId {
-        let length = self.simplifier.binary(BinaryFn::Sub, hi, lo);
-        let rows = self.simplifier.builder.int(self.rows as i64);
-        self.simplifier.builder.binary(BinaryFn::Lt, length, rows)
-    }
-
-    /// The first row of a group of `lo..hi`. Blocks go up through their source, which is what processors foresee: from
-    /// the last one to the first where rows go down it.
-    fn base(&mut self, nest: &Nest<'_>, (lo, hi): (ValueId, ValueId), group: ValueId) -> ValueId {
-        if let Some(together) = self.together {
-            return self.simplifier.builder.int(together.planes.first);
-        }
-        if self.rows != BLOCK {
-            return self.after(lo, group);
-        }
-        let rows = self.simplifier.builder.int(self.rows as i64);
-        let last = self.simplifier.binary(BinaryFn::Sub, hi, rows);
-        if across(self.simplifier.kernel, nest) == Some(Way::Down) {
-            let moved = self.simplifier.binary(BinaryFn::Mul, group, rows);
-            let base = self.simplifier.binary(BinaryFn::Sub, last, moved);
-            return self.simplifier.binary(BinaryFn::Max, base, lo);
-        }
-        let base = self.after(lo, group);
-        self.simplifier.binary(BinaryFn::Min, base, last)
-    }
-
-    /// The first row of `lo..hi` that is in no group.
-    fn rest(&mut self, (lo, hi): (ValueId, ValueId), groups: ValueId) -> ValueId {
-        if self.rows != BLOCK {
-            return self.after(lo, groups);
-        }
-        let few = self.are_few(lo, hi);
-        self.simplifier.builder.select(few, lo, hi)
-    }
-
-    /// The row after that many groups.
-    fn after(&mut self, lo: ValueId, groups: ValueId) -> ValueId {
-        let rows = self.simplifier.builder.int(self.rows as i64);
-        let moved = self.simplifier.binary(BinaryFn::Mul, groups, rows);
-        self.simplifier.binary(BinaryFn::Add, lo, moved)
-    }
-
     /// The values outside of rows, for row `base + at`; some are `known`, an old one and its new one each.
     fn uniform(&mut self, nest: &Nest<'_>, base: ValueId, at: usize, known: &[(ValueId, ValueId)]) -> Values {
         let outer = self.simplifier.values.clone();
@@ -436,150 +344,6 @@ fn give(copies: &mut [Values], ids: impl Iterator<Item = ValueId> + Clone, value
     }
 }
 
-/// A loop around rows, with nothing else that matters in it.
-struct Nest<'k> {
-    looped: &'k For,
-    rows: Vec<&'k For>,
-    /// The one that is jammed.
-    main: &'k For,
-}
-
-/// Whether the rows of a loop may be jammed: there is one, or one between its ends, over the same bounds in every step, and
-/// every step stores elsewhere.
-fn jammable<'k>(kernel: &Kernel, looped: &'k For) -> Option<Nest<'k>> {
-    let (mut rows, mut moving) = (Vec::new(), BTreeSet::from([looped.var]));
-    for statement in &looped.body.statements {
-        match statement {
-            Statement::Let(id) => follow(kernel, *id, &mut moving),
-            Statement::For(row) if row.kind == LoopKind::Row => rows.push(&**row),
-            Statement::For(_) | Statement::If(_) | Statement::Store(..) => return None,
-        }
-    }
-    let main = match rows[..] {
-        [only] => only,
-        [first, middle, last] if first.hi == middle.lo && middle.hi == last.lo => middle,
-        _ => return None,
-    };
-    let still = |id: ValueId| !moving.contains(&id);
-    let sound = looped.carried.is_empty() && still(main.lo) && still(main.hi);
-    (sound && stores_move(kernel, &main.body, moving)).then_some(Nest { looped, rows, main })
-}
-
-/// Whether a loop is around strips: loops with rows in them, over the same bounds in every step, that store elsewhere in
-/// every step.
-fn are_strips(kernel: &Kernel, looped: &For) -> bool {
-    let mut moving = BTreeSet::from([looped.var]);
-    let mut any = false;
-    let sound = looped.body.statements.iter().all(|statement| match statement {
-        Statement::Let(id) => {
-            follow(kernel, *id, &mut moving);
-            true
-        }
-        Statement::For(strip) => {
-            any = true;
-            let still = !moving.contains(&strip.lo) && !moving.contains(&strip.hi);
-            strip.kind == LoopKind::Serial
-                && strip.carried.is_empty()
-                && still
-                && are_pieces(kernel, strip, &moving)
-        }
-        Statement::If(_) | Statement::Store(..) => false,
-    });
-    any && sound && looped.carried.is_empty()
-}
-
-/// Whether there is nothing but rows in a strip, which it bounds itself on both sides, the same in every step of the loop
-/// around it.
-fn are_pieces(kernel: &Kernel, strip: &For, moving: &BTreeSet<ValueId>) -> bool {
-    let (mut moving, mut own) = (moving.clone(), BTreeSet::from([strip.var]));
-    strip.body.statements.iter().all(|statement| match statement {
-        Statement::Let(id) => {
-            follow(kernel, *id, &mut moving);
-            follow(kernel, *id, &mut own);
-            true
-        }
-        Statement::For(row) => {
-            let still = !moving.contains(&row.lo) && !moving.contains(&row.hi);
-            let cut = own.contains(&row.lo) && own.contains(&row.hi);
-            row.kind == LoopKind::Row && still && cut && stores_move(kernel, &row.body, moving.clone())
-        }
-        Statement::If(_) | Statement::Store(..) => false,
-    })
-}
-
-/// Whether there are rows that load across what the loop around them goes along.
-fn goes_across(kernel: &Kernel, block: &Block) -> bool {
-    block.statements.iter().any(|statement| match statement {
-        Statement::For(looped) if looped.kind == LoopKind::Serial => match jammable(kernel, looped) {
-            Some(nest) => across(kernel, &nest).is_some(),
-            None => goes_across(kernel, &looped.body),
-        },
-        Statement::For(_) | Statement::If(_) | Statement::Let(_) | Statement::Store(..) => false,
-    })
-}
-
-/// Which way rows that follow each other go through what they load.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Up,
-    Down,
-}
-
-/// Which way the first load goes that rows do across what the loop around them goes along, if there is one. Blocks of rows
-/// may overlap only if nothing that is written is read.
-fn across(kernel: &Kernel, nest: &Nest<'_>) -> Option<Way> {
-    let [down, along] = [nest.looped.var, nest.main.var].map(|var| growth(kernel, var));
-    let mut found = None;
-    for statement in &nest.main.body.statements {
-        match statement {
-            Statement::Let(id) => {
-                let Op::Load(buffer, offset) = kernel.value(*id).op else { continue };
-                if kernel.buffers[buffer.index()].written {
-                    return None;
-                }
-                let apart = along[offset.index()].is_none_or(|step| step.unsigned_abs() > 2);
-                let way = match down[offset.index()] {
-                    Some(1) if apart => Some(Way::Up),
-                    Some(-1) if apart => Some(Way::Down),
-                    _ => None,
-                };
-                found = found.or(way);
-            }
-            Statement::Store(..) => {}
-            Statement::For(_) | Statement::If(_) => return None,
-        }
-    }
-    found
-}
-
-fn follow(kernel: &Kernel, id: ValueId, moving: &mut BTreeSet<ValueId>) {
-    if kernel.value(id).op.args().iter().any(|arg| moving.contains(arg)) {
-        moving.insert(id);
-    }
-}
-
-/// Whether a row stores at its own level only, at offsets that differ from step to step of the loop around it.
-fn stores_move(kernel: &Kernel, body: &Block, mut moving: BTreeSet<ValueId>) -> bool {
-    body.statements.iter().all(|statement| match statement {
-        Statement::Let(id) => {
-            follow(kernel, *id, &mut moving);
-            true
-        }
-        Statement::Store(_, offset, _) => moving.contains(offset),
-        Statement::For(looped) => no_stores(&looped.body),
-        Statement::If(choice) => no_stores(&choice.then) && no_stores(&choice.otherwise),
-    })
-}
-
-fn no_stores(block: &Block) -> bool {
-    block.statements.iter().all(|statement| match statement {
-        Statement::Let(_) => true,
-        Statement::Store(..) => false,
-        Statement::For(looped) => no_stores(&looped.body),
-        Statement::If(choice) => no_stores(&choice.then) && no_stores(&choice.otherwise),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::{jam, jammed};
@@ -603,14 +367,14 @@ mod tests {
     v8: i64 = mul v7 v4
 ";
 
-    fn kernel(body: &str) -> Kernel {
+    pub(super) fn kernel(body: &str) -> Kernel {
         let lines: String = body.lines().map(|line| format!("    {line}\n")).collect();
         parse(&format!("{HEAD}{lines}")).expect("parses")
     }
 
     /// Rows of 8 elements, one more of the input.
     #[track_caller]
-    fn agree(before: &Kernel, after: &Kernel) {
+    pub(super) fn agree(before: &Kernel, after: &Kernel) {
         verify(after).expect("keeps the laws");
         for (lo, hi) in [(0, 0), (0, 3), (0, 4), (0, 8), (0, 11), (1, 10), (3, 11), (5, 2)] {
             let run = |kernel: &Kernel| {
@@ -625,7 +389,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(body: &str, expect: &str) {
+    pub(super) fn check(body: &str, expect: &str) {
         let kernel = kernel(body);
         verify(&kernel).expect("keeps the laws");
         let (after, choice) = jam(&kernel, None);
@@ -669,70 +433,6 @@ mod tests {
         let kernel = kernel(&format!("v10: i64 = min v5 v2\n{SUM}"));
         assert_eq!(jammed(&kernel, 4).0, jammed(&kernel, 1).0);
         assert_eq!(jam(&kernel, None).1.rows, 1);
-    }
-
-    /// A cell of eight rows; what is made of its number is made once where four rows are in it.
-    const CELLS: &str = "v9: i64 = const 0
-v10: i64 = const 3
-v11: i64 = shr v5 v10
-v12: f32 = cast v11
-v13: f32 = cast v5
-row v14 in v9..v2
-  v15: i64 = add v6 v14
-  v16: f32 = load b0 v14
-  v17: f32 = mul v16 v12
-  v18: f32 = sqrt v17
-  v19: f32 = mul v18 v18
-  v20: f32 = sub v19 v16
-  v21: f32 = fma v20 v13 v16
-  store b1 v15 v21
-";
-
-    #[test]
-    fn rows_of_a_cell_share_what_is_made_of_its_number() {
-        let expect = "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20, 8 where they divide alike, 12 where 8 rows do";
-        check(CELLS, expect);
-        let text = sweep(jam(&kernel(CELLS), None).0).to_string();
-        let counts = (text.matches("row ").count(), text.matches("sqrt").count());
-        assert_eq!(counts, (4, 1 + 1 + 4 + 1), "{text}");
-    }
-
-    /// A cell of which eight rows are asked for, of which four are left, and two of which none has four.
-    #[test]
-    fn two_groups_of_a_cell_go_together() {
-        let kernel = kernel(CELLS);
-        let (after, choice) = jam(&kernel, None);
-        assert_eq!(choice.tall.map(|work| work.operations), Some(4 + 8));
-        agree(&kernel, &after);
-        let (four, _) = jammed(&kernel, 4);
-        assert_eq!(four.to_string().matches("row ").count() + 2, after.to_string().matches("row ").count());
-    }
-
-    #[test]
-    fn cells_of_few_rows_are_not_looked_for() {
-        let small = CELLS.replace("const 3", "const 2");
-        check(&small, "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20");
-    }
-
-    #[test]
-    fn rounding_down_makes_cells() {
-        let body = "v9: i64 = const 0
-v10: f32 = const 0.125
-v11: f32 = cast v5
-v12: f32 = mul v11 v10
-v13: f32 = floor v12
-v14: i64 = cast v13
-v15: f32 = cast v14
-row v16 in v9..v2
-  v17: i64 = add v6 v16
-  v18: f32 = load b0 v16
-  v19: f32 = mul v18 v15
-  v20: f32 = sqrt v19
-  v21: f32 = fma v20 v11 v18
-  store b1 v17 v21
-";
-        let expect = "4 rows at a time: 1 loads instead of 4, 12 operations instead of 12, 6 where they divide alike, 10 where 8 rows do";
-        check(body, expect);
     }
 
     const STRIPS: &str = "v9: i64 = const 0

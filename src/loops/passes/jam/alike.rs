@@ -12,7 +12,8 @@
 //! Noise on a lattice is made like this: `i64(floor(y * scale))` is the number of a cell, which many rows share. Where
 //! quotients are the same, so is all that is computed from them: the bits are those of the rows on their own.
 
-use super::{Choice, Jammer, Nest, Work, agree, follow, new, tall};
+use super::nests::{Nest, follow};
+use super::{Choice, Jammer, Work, agree, new, tall};
 use crate::graph::scalar::BinaryFn;
 use crate::loops::ir::{Kernel, Op, Statement, ValueId};
 use crate::loops::passes::simplify::Values;
@@ -123,5 +124,76 @@ impl Jammer<'_> {
             });
         }
         all.expect("there are quotients, of several rows")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::loops::passes::jam::tests::{agree, check, kernel};
+    use crate::loops::passes::jam::{jam, jammed};
+    use crate::loops::passes::sweep::sweep;
+
+    /// A cell of eight rows; what is made of its number is made once where four rows are in it.
+    const CELLS: &str = "v9: i64 = const 0
+v10: i64 = const 3
+v11: i64 = shr v5 v10
+v12: f32 = cast v11
+v13: f32 = cast v5
+row v14 in v9..v2
+  v15: i64 = add v6 v14
+  v16: f32 = load b0 v14
+  v17: f32 = mul v16 v12
+  v18: f32 = sqrt v17
+  v19: f32 = mul v18 v18
+  v20: f32 = sub v19 v16
+  v21: f32 = fma v20 v13 v16
+  store b1 v15 v21
+";
+
+    #[test]
+    fn rows_of_a_cell_share_what_is_made_of_its_number() {
+        let expect = "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20, 8 where they divide alike, 12 where 8 rows do";
+        check(CELLS, expect);
+        let text = sweep(jam(&kernel(CELLS), None).0).to_string();
+        let counts = (text.matches("row ").count(), text.matches("sqrt").count());
+        assert_eq!(counts, (4, 1 + 1 + 4 + 1), "{text}");
+    }
+
+    /// A cell of which eight rows are asked for, of which four are left, and two of which none has four.
+    #[test]
+    fn two_groups_of_a_cell_go_together() {
+        let kernel = kernel(CELLS);
+        let (after, choice) = jam(&kernel, None);
+        assert_eq!(choice.tall.map(|work| work.operations), Some(4 + 8));
+        agree(&kernel, &after);
+        let (four, _) = jammed(&kernel, 4);
+        assert_eq!(four.to_string().matches("row ").count() + 2, after.to_string().matches("row ").count());
+    }
+
+    #[test]
+    fn cells_of_few_rows_are_not_looked_for() {
+        let small = CELLS.replace("const 3", "const 2");
+        check(&small, "4 rows at a time: 1 loads instead of 4, 20 operations instead of 20");
+    }
+
+    #[test]
+    fn rounding_down_makes_cells() {
+        let body = "v9: i64 = const 0
+v10: f32 = const 0.125
+v11: f32 = cast v5
+v12: f32 = mul v11 v10
+v13: f32 = floor v12
+v14: i64 = cast v13
+v15: f32 = cast v14
+row v16 in v9..v2
+  v17: i64 = add v6 v16
+  v18: f32 = load b0 v16
+  v19: f32 = mul v18 v15
+  v20: f32 = sqrt v19
+  v21: f32 = fma v20 v11 v18
+  store b1 v17 v21
+";
+        let expect = "4 rows at a time: 1 loads instead of 4, 12 operations instead of 12, 6 where they divide alike, 10 where 8 rows do";
+        check(body, expect);
     }
 }

@@ -12,7 +12,8 @@
 //! What is made of a cell's number is made once for all rows of a group ([`alike`](super::alike)): the more there are, the
 //! less it costs each. Rows that lie in two cells are still done four at a time.
 
-use super::{Jammer, LARGEST, Nest, Work};
+use super::nests::Nest;
+use super::{Jammer, LARGEST, Work};
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::loops::ir::{LoopKind, ValueId};
 use crate::loops::passes::simplify::Values;
