@@ -91,6 +91,20 @@ fn errors_never_lose_the_session() {
     assert_snapshot!(transcript(&mut session(), &inputs));
 }
 
+/// Once, with the item that they are about.
+#[test]
+fn warnings_are_told_with_their_item() {
+    let inputs = [
+        "tensor bowl: f32[x: inf] = x ^ 2",
+        "tensor flat: f32[x: inf] = 3",
+        "bowl[0:3]",
+        "2 ^ 3",
+        "tensor bowl: f32[x: inf] = x ** 2",
+        "bowl[0:3]",
+    ];
+    assert_snapshot!(transcript(&mut session(), &inputs));
+}
+
 #[test]
 fn commands_and_arrays_of_other_tools_are_told_what_to_write() {
     let inputs = [

@@ -61,6 +61,7 @@ impl Session {
                 Ok(format!("{}{}\nslice it to see elements: {slice}", view.element, view.domain()))
             }
             Subject::Value(engine, element) => {
+                self.warned += &self.new_warnings(&engine);
                 let array = self.watched(text, || engine.read_array(&format!("{IT}[]")))?;
                 Ok(scalar_text(element, &array.data))
             }

@@ -33,7 +33,7 @@ const KEPT: u64 = 256 << 20;
 pub struct Reply {
     /// Values, tables, pictures.
     pub out: String,
-    /// What went wrong.
+    /// What went wrong, or may not be meant.
     pub told: String,
     /// What comes next.
     pub then: Then,
@@ -72,6 +72,8 @@ pub struct Session {
     pub screen: Screen,
     pub(super) style: Style,
     pub(super) progress: Option<Arc<Progress>>,
+    /// Warnings of items that nobody has seen yet.
+    pub(super) warned: String,
 }
 
 impl Session {
@@ -92,6 +94,7 @@ impl Session {
             screen,
             style,
             progress: None,
+            warned: String::new(),
         })
     }
 
@@ -130,9 +133,11 @@ impl Session {
         if is_command(input) && commands::is_quit(input) {
             return Reply { then: Then::Quit, ..Reply::default() };
         }
-        match self.told(input) {
-            Ok(out) => Reply { out: line(out), ..Reply::default() },
-            Err(told) => Reply { told: line(told), then: Then::Failed, ..Reply::default() },
+        let answer = self.told(input);
+        let warned = std::mem::take(&mut self.warned);
+        match answer {
+            Ok(out) => Reply { out: line(out), told: warned, ..Reply::default() },
+            Err(told) => Reply { told: warned + &line(told), then: Then::Failed, ..Reply::default() },
         }
     }
 
@@ -229,9 +234,18 @@ impl Session {
         let new = by_name(&engine.program().graph);
         let changed = new.iter().filter(|(name, now)| old.get(*name).is_some_and(|before| before != *now));
         let changed: Vec<String> = changed.map(|(name, _)| name.to_string()).collect();
+        self.warned += &self.new_warnings(&engine);
         self.pieces = pieces;
         self.engine = engine;
         if changed.is_empty() { String::new() } else { format!("changed: {}\n", changed.join(", ")) }
+    }
+
+    /// What another engine warns of that this one did not, rendered.
+    pub(super) fn new_warnings(&self, engine: &Engine) -> String {
+        let known: BTreeSet<_> =
+            self.engine.warnings_for_reads().map(|one| subject(one, &self.engine)).collect();
+        let new = engine.warnings_for_reads().filter(|one| !known.contains(&subject(one, engine)));
+        new.map(|one| render(one, engine.sources(), self.style) + "\n").collect()
     }
 
     /// Compiles again with other settings.
@@ -299,6 +313,12 @@ impl Session {
         let named = names.filter(|name| texts.iter().any(|text| text.contains(&format!("`{name}`"))));
         named.map(|name| format!("\n  = note: `{name}` is typed, but still waits for other names")).collect()
     }
+}
+
+/// What a warning is about, wherever it stands: items that are typed later move it.
+fn subject<'a>(warning: &'a Diagnostic, engine: &'a Engine) -> (Code, &'a str, Vec<&'a str>) {
+    let texts = warning.labels.iter().map(|label| engine.sources().text(label.span)).collect();
+    (warning.code, &warning.message, texts)
 }
 
 /// A text that ends with its line, if there is any.
