@@ -205,16 +205,6 @@ fn expected(element: Element, shape: &[i64], expect: &Expect<'_>) -> Result<()> 
 
 fn mismatch(element: Element, shape: &[i64], expect: &Expect<'_>) -> Fault {
     let (found, declared) = (array_type(element, shape), array_type(expect.element, expect.shape));
-    let wrong = fault(format!("holds {found}, but the declaration says {declared}"));
-    if let ([rows, columns, colours], [declared_rows, declared_columns]) = (shape, expect.shape)
-        && (rows, columns) == (declared_rows, declared_columns)
-    {
-        return wrong.help(format!(
-            "its colours are a third dimension: declare `{element}[y: {rows}, x: {columns}, c: {colours}]`"
-        ));
-    }
-    if element == expect.element {
-        return wrong.help("declare the shape that the file has, or bind another file");
-    }
-    wrong.help(format!("declare it as {element}, and cast where it is read: `{}(name[…])`", expect.element))
+    let predicate = format!("holds {found}, but the declaration says {declared}");
+    Fault::Wrong { predicate, help: None, holds: Some((element, shape.to_vec())) }
 }

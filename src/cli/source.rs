@@ -132,7 +132,7 @@ impl Source {
 
 impl Source {
     fn unread(&self, error: &io::Error) -> IoError {
-        IoError { message: format!("{} cannot be read: {}", self.name, why(error)), help: None }
+        IoError::new(format!("{} cannot be read: {}", self.name, why(error)))
     }
 }
 

@@ -193,8 +193,7 @@ fn zarr_sink(args: &StreamArgs, tiling: &Tiling) -> Result<Arc<dyn TileSink>, Io
         PyramidKind::Mode => Shrink::Mode,
     });
     let compression = Compression::named(&args.codec.name, args.codec.level);
-    let wrong =
-        |why: String| IoError { message: format!("{} {why}", quoted(&files::shown(&args.out))), help: None };
+    let wrong = |why: String| IoError::new(format!("{} {why}", quoted(&files::shown(&args.out))));
     let plan = ZarrPlan {
         element: args.element,
         compression: compression.map_err(wrong)?,
@@ -209,7 +208,7 @@ fn zarr_sink(args: &StreamArgs, tiling: &Tiling) -> Result<Arc<dyn TileSink>, Io
 fn zarr_sink(args: &StreamArgs, _: &Tiling) -> Result<Arc<dyn TileSink>, IoError> {
     let message =
         format!("{} is a zarr array, which this build knows nothing of", quoted(&files::shown(&args.out)));
-    Err(IoError { message, help: Some("write `.tiles` or `.npy`".to_owned()) })
+    Err(IoError::new(message).help("write `.tiles` or `.npy`"))
 }
 
 /// Moves bytes until the stream ends, is full, is stopped, or breaks; an error if they cannot be written.

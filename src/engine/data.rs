@@ -9,6 +9,7 @@ use crate::formats::{Entries, fill_bytes, freeze};
 #[cfg(feature = "zarr")]
 use crate::graph::FileKind;
 use crate::graph::body::TensorId;
+use crate::graph::types::Element;
 use crate::graph::uses::uses;
 use crate::graph::{Format, Graph, InputSource, Tensor, TensorKind, WindowBody};
 use crate::io::{self, Array, Coordinates, Expect, IoError};
@@ -56,15 +57,41 @@ pub(super) fn unread(tensor: &Tensor, error: IoError) -> Box<Diagnostic> {
     let elsewhere = || format!("check the path, or bind another file: `--bind {}=path`", tensor.name);
     let pattern =
         matches!(&tensor.kind, TensorKind::Input(InputSource::File(path)) if path.contains(['*', '{', '?']));
-    let help = match error.help {
-        Some(help) => help,
-        None if pattern => {
+    let help = match (error.help, error.holds) {
+        (Some(help), _) => help,
+        (None, Some((element, shape))) => declaration(tensor, element, &shape),
+        (None, None) if pattern => {
             "an input is one file, and patterns are not expanded: make one `.npy` or `.zarr` of them"
                 .to_owned()
         }
-        None => elsewhere(),
+        (None, None) => elsewhere(),
     };
     Box::new(diagnostic.help(help))
+}
+
+/// Asks for the declaration of what there is. Its dimensions have the labels of the input and begin where those do, or
+/// have the usual labels.
+fn declaration(tensor: &Tensor, element: Element, shape: &[i64]) -> String {
+    let usual: &[&str] = match shape {
+        [_] => &["x"],
+        [_, _] => &["y", "x"],
+        [_, _, 1..=4] => &["y", "x", "c"],
+        [_, _, _] => &["z", "y", "x"],
+        _ => &[],
+    };
+    let own = if shape.len() == tensor.domain.rank() { tensor.domain.dims() } else { &[] };
+    let dim = |(at, size): (usize, &i64)| {
+        let label = own.get(at).map(|dim| &*dim.label).or(usual.get(at).copied());
+        let label = label.filter(|label| !label.is_empty()).unwrap_or("_");
+        let begin = own.get(at).and_then(|dim| dim.interval.lower()).unwrap_or(0);
+        if begin == 0 { format!("{label}: {size}") } else { format!("{label}: {begin}..{}", begin + size) }
+    };
+    let dims: Vec<String> = shape.iter().enumerate().map(dim).collect();
+    let declared = format!("declare `input {}: {element}[{}]`", tensor.name, dims.join(", "));
+    if element == tensor.element {
+        return declared;
+    }
+    format!("{declared}, and cast where it is read: `{}({}[…])`", tensor.element, tensor.name)
 }
 
 /// Elements with their places, in the format of an input; what is left out must be its fill.
@@ -100,7 +127,7 @@ pub(super) fn fits(tensor: &Tensor, array: &Array) -> Result<()> {
         format!("input {name}: {given} was bound, but the declaration says {wanted}"),
     )
     .at(tensor.span, declared(tensor))
-    .help(format!("bind exactly {wanted}, or change the declaration"))
+    .help(format!("bind exactly {wanted}, or {}", declaration(tensor, array.element, &array.shape)))
     .err()
 }
 

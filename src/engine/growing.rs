@@ -249,21 +249,19 @@ fn open(engine: &Engine, output: &Output, block: i64) -> Result<(File, u64)> {
     let inner: Vec<i64> =
         view.domain().dims()[1..].iter().map(|dim| dim.interval.len().unwrap_or(0)).collect();
     let made = match output.kind {
-        _ if output.options.element.is_some() => Err(IoError {
-            message: format!(
-                "{} grows with a stream, and `type` is for outputs with an end",
-                quoted(&output.path)
-            ),
-            help: Some("cast in the script".to_owned()),
-        }),
+        _ if output.options.element.is_some() => Err(IoError::new(format!(
+            "{} grows with a stream, and `type` is for outputs with an end",
+            quoted(&output.path)
+        ))
+        .help("cast in the script")),
         FileKind::Npy => {
             NpyRows::create(path, view.element, &inner).map(|rows| (File::Rows(Box::new(rows)), 0))
         }
         FileKind::Zarr => chunks(output, &inner, block),
-        FileKind::Npz | FileKind::Raw | FileKind::Csv | FileKind::Png | FileKind::Tiff => Err(IoError {
-            message: format!("{} cannot grow with a stream", quoted(&output.path)),
-            help: Some("write a `.zarr` or `.npy` file".to_owned()),
-        }),
+        FileKind::Npz | FileKind::Raw | FileKind::Csv | FileKind::Png | FileKind::Tiff => {
+            Err(IoError::new(format!("{} cannot grow with a stream", quoted(&output.path)))
+                .help("write a `.zarr` or `.npy` file"))
+        }
     };
     made.map_err(|error| {
         let diagnostic = Diagnostic::new(Code::E0003, error.message).at(output.span, "");
@@ -277,7 +275,7 @@ fn chunks(output: &Output, inner: &[i64], block: i64) -> std::result::Result<(Fi
     use crate::io::zarr::Compression;
     use crate::stream::Tiling;
     let (view, path) = (&output.view, Path::new(&*output.path));
-    let wrong = |why: String| IoError { message: format!("{} {why}", quoted(&output.path)), help: None };
+    let wrong = |why: String| IoError::new(format!("{} {why}", quoted(&output.path)));
     let (codec, level) =
         output.options.codec.as_ref().map_or(("zstd", None), |(name, level)| (&**name, *level));
     let tile: Vec<u64> = match &output.options.chunk {
@@ -303,5 +301,5 @@ fn chunks(output: &Output, inner: &[i64], block: i64) -> std::result::Result<(Fi
 #[cfg(not(feature = "zarr"))]
 fn chunks(output: &Output, _: &[i64], _: i64) -> std::result::Result<(File, u64), IoError> {
     let message = format!("{} is a zarr array, which this build knows nothing of", quoted(&output.path));
-    Err(IoError { message, help: Some("write a `.npy` file".to_owned()) })
+    Err(IoError::new(message).help("write a `.npy` file"))
 }

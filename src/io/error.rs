@@ -17,6 +17,20 @@ pub struct IoError {
     pub message: String,
     /// What to do about it, beginning with a verb.
     pub help: Option<String>,
+    /// What the file holds, where that is not what was declared.
+    pub holds: Option<(Element, Vec<i64>)>,
+}
+
+impl IoError {
+    /// An error of which nobody knows what to do about it.
+    pub(crate) fn new(message: impl Into<String>) -> IoError {
+        IoError { message: message.into(), help: None, holds: None }
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn help(self, text: impl Into<String>) -> IoError {
+        IoError { help: Some(text.into()), ..self }
+    }
 }
 
 /// The same before the file's name is known: a predicate such as "ends early".
@@ -30,6 +44,8 @@ pub(super) enum Fault {
         predicate: String,
         /// As in [`IoError`].
         help: Option<String>,
+        /// As in [`IoError`].
+        holds: Option<(Element, Vec<i64>)>,
     },
 }
 
@@ -38,14 +54,16 @@ pub(super) type Result<T> = std::result::Result<T, Fault>;
 
 /// A fault without a help line.
 pub(super) fn fault(predicate: impl Into<String>) -> Fault {
-    Fault::Wrong { predicate: predicate.into(), help: None }
+    Fault::Wrong { predicate: predicate.into(), help: None, holds: None }
 }
 
 impl Fault {
     /// Adds what to do about it.
     pub(super) fn help(self, text: impl Into<String>) -> Fault {
         match self {
-            Fault::Wrong { predicate, .. } => Fault::Wrong { predicate, help: Some(text.into()) },
+            Fault::Wrong { predicate, holds, .. } => {
+                Fault::Wrong { predicate, help: Some(text.into()), holds }
+            }
             Fault::System(_) => self,
         }
     }
@@ -71,10 +89,10 @@ impl Fault {
     fn named(self, path: &Path, done: &str) -> IoError {
         let name = shown(path);
         match self {
-            Fault::Wrong { predicate, help } => IoError { message: format!("{name} {predicate}"), help },
-            Fault::System(error) => {
-                IoError { message: format!("{name} cannot be {done}: {}", why(&error)), help: None }
+            Fault::Wrong { predicate, help, holds } => {
+                IoError { message: format!("{name} {predicate}"), help, holds }
             }
+            Fault::System(error) => IoError::new(format!("{name} cannot be {done}: {}", why(&error))),
         }
     }
 }

@@ -142,8 +142,8 @@ impl ZarrArray {
 /// Says in which chunk something was wrong.
 fn in_chunk(fault: Fault, number: &[i64]) -> Fault {
     match fault {
-        Fault::Wrong { predicate, help } => {
-            Fault::Wrong { predicate: format!("{predicate} (chunk {number:?})"), help }
+        Fault::Wrong { predicate, help, holds } => {
+            Fault::Wrong { predicate: format!("{predicate} (chunk {number:?})"), help, holds }
         }
         Fault::System(_) => fault,
     }
