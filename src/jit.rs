@@ -25,6 +25,7 @@ mod ints;
 mod lanes;
 mod memory;
 mod nest;
+mod remainder;
 mod rows;
 mod target;
 mod wide;

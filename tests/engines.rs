@@ -232,6 +232,30 @@ fn both(text: &str, memory: u64) -> [Engine; 2] {
     [Kind::Interp, Kind::Jit].map(|kind| Engine::builder().kind(kind).memory(memory).compile(text).unwrap())
 }
 
+/// Remainders of floats are exact whatever the quotient is, in rows, by constants, and in reductions.
+#[test]
+fn remainders_of_floats_of_every_size() {
+    let script = "
+        tensor a: f32[y: inf, x: inf] = float_bits(hash(y, x, 1)) % float_bits(hash(y, x, 2))
+        tensor b: f64[y: inf, x: inf] = {
+            let word = (u64(hash(y, x, 1)) << 32) | u64(hash(y, x, 3));
+            float_bits(word) % float_bits((word >> 13) ^ (word << 21))
+        }
+        tensor c: f16[y: inf, x: inf] = f16(float_bits(hash(y, x, 4) & 0x7fffffff)) % f16(float_bits(0x40000000 + (hash(y, x) >> 5)))
+        tensor d: f32[x: inf] = f32(x) % 31 + 2147483648.0 % f32(x) + (f32(x) % -0.1) // 0.3
+        tensor e: f32[x: inf] = sum(i in 0..9) a[i, x] % 360.0
+        tensor f: f32[y: inf, x: inf] = if x % 3 == 0 then a[y, x] % 1.5 else f32(b[y, x] % 1e-3)";
+    let reads =
+        ["a[0:60, -50:77]", "b[0:60, -50:77]", "c[0:9, 0:100]", "d[-40:100]", "d[2000000000:2000000100]"];
+    agree(script, &reads);
+    agree(script, &["e[0:77]", "f[0:9, 0:1000]"]);
+    let one = "tensor d: f32[x: 1] = 2147483648.0 % (31 + f32(x))\ntensor q: f32[x: 1] = 2147483648.0 // (31 + f32(x))";
+    for engine in both(one, 1 << 20) {
+        assert_eq!(engine.read_array("d[0:1]").unwrap().data, 2f32.to_le_bytes());
+        assert_eq!(engine.read_array("q[0:1]").unwrap().data, 69_273_664f32.to_le_bytes());
+    }
+}
+
 #[test]
 fn a_mean_of_integers_lies_between_them() {
     let script = "tensor a: u8[x: inf] window [2] stride [1] as [i] blend mean = 200\n\

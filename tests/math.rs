@@ -114,3 +114,30 @@ fn special_values_follow_the_standard() {
     let signed = values("f64", &[text("sin(-0.0)"), text("exp(-inf)"), text("atan(-0.0)")]);
     assert_eq!(signed, [f64::NEG_INFINITY, f64::INFINITY, f64::NEG_INFINITY]);
 }
+
+/// Constants are worked out with the same remainder as elements, and the same quotient, which is rounded before its floor.
+#[test]
+fn remainders_of_constants_are_exact() {
+    let texts = [
+        "1e300 % 7",
+        "-1e300 % 7",
+        "7 % 1e-300",
+        "5.0 % inf",
+        "-5.0 % inf",
+        "1 / (6.0 % -3)",
+        "1.0 % 0.1",
+        "1.0 // 0.1",
+    ];
+    let found = values("f64", &texts.map(str::to_owned));
+    let expect = [
+        1e300 % 7.0,
+        7.0 - 1e300 % 7.0,
+        7.0 % 1e-300,
+        5.0,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        1.0 % 0.1,
+        10.0,
+    ];
+    assert_eq!(found, expect);
+}

@@ -355,13 +355,19 @@ fn floats_round_as_their_values() {
     );
 }
 
-/// The rest of a division by a float is only small while the quotient is a number that the type holds.
+/// The rest of a division by a float lies between 0 and the divisor whatever is divided; adding may round it to the divisor.
 #[test]
 fn float_remainders() {
-    inside(&["tensor t: f32[x: 0..40000] = h[i64(f32(x) % 19.5)]"]);
+    inside(&[
+        "tensor t: f32[x: 0..40000] = h[i64(f32(x) % 19.5)]",
+        "tensor t: f32[x: inf] = h[i64(f32(x) % 19.5)]",
+        "tensor t: f32[x: inf] = h[i64(w[x] % 19.5)]",
+        "tensor t: f32[x: inf] = h[i64(9.0 + w[x] % (f32(x % 9) - 9.0))]",
+        "tensor t: f32[x: inf] = h[i64(9.5 + w[x] % (f32(x % 18) - 9.0))]",
+    ]);
     refused(
-        "E0501",
-        &["tensor t: f32[x: inf] = h[i64(f32(x) % 19.5)]", "tensor t: f32[x: inf] = h[i64(w[x] % 19.5)]"],
+        "E0502",
+        &["tensor t: f32[x: inf] = h[i64(w[x] % 20.0)]", "tensor t: f32[x: inf] = h[i64(w[x] % -19.5)]"],
     );
 }
 

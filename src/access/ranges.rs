@@ -483,11 +483,6 @@ fn is_single(ty: Ty) -> bool {
     ty == Ty::Strong(Element::F32)
 }
 
-/// Up to here a float type holds every whole number, and halves beside them.
-fn whole_numbers(ty: Ty) -> f64 {
-    if is_single(ty) { f64::from(1 << 22) } else { 2f64.powi(51) }
-}
-
 /// A value as a float type holds it.
 fn rounded(value: f64, ty: Ty) -> f64 {
     if is_single(ty) { f64::from(value as f32) } else { value }
@@ -544,9 +539,9 @@ fn float_binary(function: BinaryFn, a: FloatRange, b: FloatRange, ty: Ty) -> Flo
         BinaryFn::FloorDiv if b.lo > 0.0 || b.hi < 0.0 => {
             with(corners(a, b, |x, y| rounded(x / y, ty).floor()))
         }
-        // Exact while the quotient is a whole number that the type holds; beyond, the rest can be anything.
-        BinaryFn::Rem if b.lo > 0.0 && a.lo.abs().max(a.hi.abs()) / b.lo < whole_numbers(ty) => {
-            FloatRange { lo: 0.0, hi: b.hi, nan }
+        // From 0 to the divisor, which rounding may reach.
+        BinaryFn::Rem => {
+            FloatRange { lo: b.lo.min(0.0), hi: b.hi.max(0.0), nan: nan || (b.lo <= 0.0 && b.hi >= 0.0) }
         }
         // min(a, b) is b when a is NaN, and b's NaN when b is.
         BinaryFn::Min => {

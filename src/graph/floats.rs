@@ -52,28 +52,26 @@ pub(super) trait Float:
     + std::ops::Sub<Output = Self>
     + std::ops::Mul<Output = Self>
     + std::ops::Div<Output = Self>
-    + std::ops::Neg<Output = Self>
+    + std::ops::Rem<Output = Self>
 {
     const ZERO: Self;
-    const INFINITY: Self;
     fn floor(self) -> Self;
     fn abs(self) -> Self;
-    fn fused(self, b: Self, c: Self) -> Self;
+    fn copysign(self, sign: Self) -> Self;
 }
 
 macro_rules! float {
     ($t:ident) => {
         impl Float for $t {
             const ZERO: Self = 0.0;
-            const INFINITY: Self = $t::INFINITY;
             fn floor(self) -> Self {
                 $t::floor(self)
             }
             fn abs(self) -> Self {
                 $t::abs(self)
             }
-            fn fused(self, b: Self, c: Self) -> Self {
-                self.mul_add(b, c)
+            fn copysign(self, sign: Self) -> Self {
+                $t::copysign(self, sign)
             }
         }
     };
@@ -113,12 +111,10 @@ pub(super) fn float_binary<T: Float>(function: BinaryFn, a: T, b: T) -> Option<T
     })
 }
 
-/// The remainder with the divisor's sign, in operations that vectorise: one quotient, a correction by its rounding.
-///
-/// Exact while the quotient fits the mantissa; `a % ±inf` is `a` or the divisor, by sign, and `a % 0` is NaN.
+/// The remainder with the divisor's sign, exact but where the divisor is added to a smaller number of the other sign,
+/// which rounds: as Python's and NumPy's. `a % ±inf` is `a` or the divisor, by sign, `a % 0` is NaN, and so is `±inf % b`.
 fn float_rem<T: Float>(a: T, b: T) -> T {
-    let rest = (-(a / b).floor()).fused(b, a);
-    let rest = if b.abs() == T::INFINITY && a.abs() < T::INFINITY { a } else { rest };
-    let wrong_side = (rest < T::ZERO && b > T::ZERO) || (rest > T::ZERO && b < T::ZERO);
-    if wrong_side { rest + b } else { rest }
+    let (rest, divisor) = ((a % b).abs(), b.abs());
+    let other_side = rest != T::ZERO && (a < T::ZERO) != (b < T::ZERO);
+    (if other_side { divisor - rest } else { rest }).copysign(b)
 }

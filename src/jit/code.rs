@@ -12,7 +12,7 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::immediates::{Ieee32, Ieee64};
 use cranelift_codegen::ir::types::{F32, F32X4, F64, F64X2, I8, I8X16, I32, I32X4, I64, I64X2};
 use cranelift_codegen::ir::{
-    ConstantData, Endianness, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value,
+    BlockArg, ConstantData, Endianness, InstBuilder, InstructionData, MemFlagsData, Opcode, Type, Value,
 };
 use cranelift_frontend::{FuncInstBuilder, FunctionBuilder};
 
@@ -170,6 +170,35 @@ impl<'f> Code<'f> {
     pub(super) fn shift_right_signed(&mut self, a: Value, count: u32) -> Value {
         let count = self.constant(I32, count.into());
         self.ins().sshr(a, count)
+    }
+
+    /// Whether a mask is true in some lane, as a condition of a branch.
+    pub(super) fn any(&mut self, mask: Value) -> Value {
+        if self.ty(mask).is_vector() { self.ins().vany_true(mask) } else { mask }
+    }
+
+    /// The parts that `near` gives, unless the scalar `far` is not 0; then those of `otherwise`, which is rare.
+    pub(super) fn branch(
+        &mut self,
+        far: Value,
+        near: impl FnOnce(&mut Self) -> Vec<Value>,
+        otherwise: impl FnOnce(&mut Self) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let args = |parts: &[Value]| parts.iter().copied().map(BlockArg::Value).collect::<Vec<_>>();
+        let [first, second, done] = [(); 3].map(|()| self.builder.create_block());
+        self.ins().brif(far, second, &[], first, &[]);
+
+        self.builder.set_cold_block(second);
+        self.builder.switch_to_block(second);
+        let parts = args(&otherwise(self));
+        self.ins().jump(done, &parts);
+
+        self.builder.switch_to_block(first);
+        let parts = near(self);
+        let params = parts.iter().map(|part| self.builder.append_block_param(done, self.ty(*part))).collect();
+        self.ins().jump(done, &args(&parts));
+        self.builder.switch_to_block(done);
+        params
     }
 
     /// The two terms of a sum of which one is constant.

@@ -7,7 +7,7 @@
 //! Which NaN comes out of an operation shows only in `bits` and in stores; those make it canonical.
 
 use super::code::Code;
-use super::half;
+use super::{half, remainder};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
 use crate::seeded::{self, Bug};
 use cranelift_codegen::ir::condcodes::FloatCC;
@@ -68,7 +68,7 @@ pub(super) fn binary(code: &mut Code<'_>, function: BinaryFn, a: Value, b: Value
         BinaryFn::Mul => code.ins().fmul(a, b),
         BinaryFn::Div => code.ins().fdiv(a, b),
         BinaryFn::FloorDiv => floor_div(code, a, b),
-        BinaryFn::Rem => remainder(code, a, b),
+        BinaryFn::Rem => remainder::remainder(code, a, b),
         BinaryFn::Min => {
             let (a, b) = sides(a, b);
             let smaller = less(code, a, b);
@@ -96,33 +96,10 @@ fn sides(a: Value, b: Value) -> (Value, Value) {
     if seeded::active(Bug::NanInMinMax) { (b, a) } else { (a, b) }
 }
 
-fn floor_div(code: &mut Code<'_>, a: Value, b: Value) -> Value {
+pub(super) fn floor_div(code: &mut Code<'_>, a: Value, b: Value) -> Value {
     let quotient = code.ins().fdiv(a, b);
     if seeded::active(Bug::DivisionTruncates) {
         return code.ins().trunc(quotient);
     }
     code.ins().floor(quotient)
-}
-
-/// The remainder with the divisor's sign: `a - floor(a / b) * b` with one rounding, then corrected by one `b`.
-fn remainder(code: &mut Code<'_>, a: Value, b: Value) -> Value {
-    let ty = code.ty(a);
-    let (zero, infinity) = (code.float(ty, 0.0), code.float(ty, f64::INFINITY));
-    let quotient = floor_div(code, a, b);
-    let quotient = code.ins().fneg(quotient);
-    let rest = code.ins().fma(quotient, b, a);
-
-    let (a_size, b_size) = (code.ins().fabs(a), code.ins().fabs(b));
-    let endless = code.compare_floats(FloatCC::Equal, b_size, infinity);
-    let finite = less(code, a_size, infinity);
-    let itself = code.ins().band(endless, finite);
-    let rest = code.select(itself, a, rest);
-
-    let (rest_below, rest_above) = (less(code, rest, zero), less(code, zero, rest));
-    let (b_below, b_above) = (less(code, b, zero), less(code, zero, b));
-    let one_way = code.ins().band(rest_below, b_above);
-    let other_way = code.ins().band(rest_above, b_below);
-    let wrong_side = code.ins().bor(one_way, other_way);
-    let corrected = code.ins().fadd(rest, b);
-    code.select(wrong_side, corrected, rest)
 }

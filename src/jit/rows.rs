@@ -29,6 +29,7 @@ mod nans;
 mod ops;
 mod past;
 mod program;
+mod remainder;
 mod select;
 mod sequences;
 mod turn;

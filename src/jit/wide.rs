@@ -14,7 +14,7 @@ use super::lanes::{Val, lane_type};
 use crate::graph::types::Element;
 use cranelift_codegen::ir::condcodes::FloatCC;
 use cranelift_codegen::ir::types::{F32, F64X2};
-use cranelift_codegen::ir::{BlockArg, InstBuilder, Value};
+use cranelift_codegen::ir::{InstBuilder, Value};
 
 /// 1.5 * 2^52, whose last place is worth 1.
 const MAGIC: f64 = 6_755_399_441_055_744.0;
@@ -108,7 +108,7 @@ fn unless<'f>(
     otherwise: impl FnOnce(&mut Code<'f>) -> Val,
 ) -> Val {
     let some = far.parts().into_iter().reduce(|a, b| code.ins().bor(a, b)).expect("lanes have parts");
-    let some = code.ins().vany_true(some);
+    let some = code.any(some);
     branch(code, some, near, otherwise)
 }
 
@@ -119,25 +119,6 @@ fn branch<'f>(
     near: impl FnOnce(&mut Code<'f>) -> Val,
     otherwise: impl FnOnce(&mut Code<'f>) -> Val,
 ) -> Val {
-    let [first, second, done] = [(); 3].map(|()| code.builder.create_block());
-    code.ins().brif(far, second, &[], first, &[]);
-
-    code.builder.set_cold_block(second);
-    code.builder.switch_to_block(second);
-    let args = block_args(otherwise(code));
-    code.ins().jump(done, &args);
-
-    code.builder.switch_to_block(first);
-    let lanes = near(code);
-    let params = lanes.map(|part| {
-        let ty = code.ty(part);
-        code.builder.append_block_param(done, ty)
-    });
-    code.ins().jump(done, &block_args(lanes));
-    code.builder.switch_to_block(done);
-    params
-}
-
-fn block_args(val: Val) -> Vec<BlockArg> {
-    val.parts().into_iter().map(BlockArg::Value).collect()
+    let parts = code.branch(far, |code| near(code).parts(), |code| otherwise(code).parts());
+    Val::from_registers(&parts)
 }

@@ -15,6 +15,7 @@ mod operators;
 mod past;
 
 mod random;
+mod remainder;
 mod scan;
 mod turned;
 mod woven;

@@ -190,6 +190,7 @@ impl Allocator<'_> {
             Shape::End(number) => self.end(at, inst, number),
             Shape::Fma => self.fma(at, inst),
             Shape::Divide => self.divide(at, inst),
+            Shape::Remainder(part) => self.remainder(at, inst, part),
             Shape::LowWords => self.low_words(at, inst),
             Shape::Permute2 => self.permute2(at, inst),
             Shape::Store(address, part) => self.store(at, inst, address, part),
@@ -325,7 +326,7 @@ impl Allocator<'_> {
     }
 
     /// The mask of the lanes that a part has: none for a whole register.
-    fn lanes_mask(&mut self, part: Part) -> u8 {
+    pub(super) fn lanes_mask(&mut self, part: Part) -> u8 {
         match (self.pass, part) {
             (Pass::Whole(_), _) => 0,
             (Pass::Tail, Part::All | Part::Low) => TAIL,

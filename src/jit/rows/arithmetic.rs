@@ -14,7 +14,9 @@ pub(super) const EQUAL: u8 = 0;
 pub(super) const LESS: u8 = 17;
 pub(super) const LESS_OR_EQUAL: u8 = 18;
 pub(super) const NOT_EQUAL: u8 = 4;
+pub(super) const UNORDERED: u8 = 3;
 pub(super) const ORDERED: u8 = 7;
+pub(super) const NOT_LESS: u8 = 21;
 pub(super) const GREATER_OR_EQUAL: u8 = 29;
 const GREATER: u8 = 30;
 
@@ -115,30 +117,6 @@ impl Selector<'_> {
         let quotient = self.two([&ops::DIVPS, &ops::DIVPD], a, b)?;
         let mode = if seeded::active(Bug::DivisionTruncates) { 3 } else { 1 };
         self.one([&ops::RNDPS, &ops::RNDPD], quotient, Some(8 | mode))
-    }
-
-    /// As `floats::remainder` of the narrow code.
-    fn float_remainder(&mut self, a: Lanes, b: Lanes) -> Result<Lanes> {
-        let (zero, infinity) = (self.float(a, 0.0), self.float(a, f64::INFINITY));
-        let quotient = self.floor_quotient(a, b)?;
-        let quotient = self.float_unary(UnaryFn::Neg, quotient)?;
-        let encoding = if matches!(a, Lanes::Two(..)) { &ops::FMA231PD } else { &ops::FMA231PS };
-        let rest =
-            self.each(&[quotient, b, a], |program, args| program.vector(Shape::Fma, encoding, args, None))?;
-        let (a_size, b_size) = (self.float_unary(UnaryFn::Abs, a)?, self.float_unary(UnaryFn::Abs, b)?);
-        let endless = self.compare(COMPARE_FLOATS, EQUAL, b_size, infinity)?;
-        let finite = self.compare(COMPARE_FLOATS, LESS, a_size, infinity)?;
-        let itself = self.program.mask(Shape::MaskTwo, &ops::KAND, &[endless, finite], None);
-        let rest = self.blend(itself, a, rest)?;
-        let rest_below = self.compare(COMPARE_FLOATS, LESS, rest, zero)?;
-        let rest_above = self.compare(COMPARE_FLOATS, GREATER, rest, zero)?;
-        let b_below = self.compare(COMPARE_FLOATS, LESS, b, zero)?;
-        let b_above = self.compare(COMPARE_FLOATS, GREATER, b, zero)?;
-        let one_way = self.program.mask(Shape::MaskTwo, &ops::KAND, &[rest_below, b_above], None);
-        let other_way = self.program.mask(Shape::MaskTwo, &ops::KAND, &[rest_above, b_below], None);
-        let wrong_side = self.program.mask(Shape::MaskTwo, &ops::KOR, &[one_way, other_way], None);
-        let corrected = self.two([&ops::ADDPS, &ops::ADDPD], rest, b)?;
-        self.blend(wrong_side, corrected, rest)
     }
 
     // --- integers ---

@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const POINTERS: [Gpr; 10] =
     [Gpr(1), Gpr(2), Gpr(8), Gpr(9), Gpr(10), Gpr(3), Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
 const SAVED: [Gpr; 5] = [Gpr(3), Gpr(12), Gpr(13), Gpr(14), Gpr(15)];
-/// Constants that get a register, at the most.
+/// Constants that get a register, at the most: the others are left to an instruction.
 const MOST_FIXED: usize = 24;
 /// What is handed on from pass to pass has a register, up to so many.
 const MOST_CARRIED: usize = 16;
@@ -235,7 +235,9 @@ fn pointers(program: &Program) -> BTreeMap<usize, Gpr> {
 /// Gives constants a register as long as nothing has to be saved for it; also says how large the stack is.
 fn fixed(program: &Program, bits: Bits, pointers: BTreeMap<usize, Gpr>) -> (Fixed, usize) {
     let constants = constants(program);
-    let mut count = constants.len().min(MOST_FIXED);
+    // The end of a step needs all that is handed on, beside what it goes to.
+    let carried = program.loops.iter().map(|looped| looped.carried.len()).max().unwrap_or(0);
+    let mut count = constants.len().min(MOST_FIXED.min(32 - 2 * carried).min(MOST_FIXED - carried));
     let pointers: std::collections::HashMap<usize, Gpr> = pointers.into_iter().collect();
     loop {
         let vectors = constants[..count].iter().copied().zip((0..32).rev()).collect();

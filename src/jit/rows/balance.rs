@@ -27,7 +27,7 @@ enum Pipe {
 }
 
 fn pipe(inst: &Inst) -> Pipe {
-    if inst.shape == Shape::Divide {
+    if matches!(inst.shape, Shape::Divide | Shape::Remainder(_)) {
         return Pipe::Multiplies(LONG);
     }
     match *inst.encoding {

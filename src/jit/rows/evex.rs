@@ -458,6 +458,7 @@ mod tests {
             "kshift",
             "vshuf",
             "valign",
+            "vpternlog",
         ]
         .iter()
         .any(|prefix| name.starts_with(prefix))
@@ -481,7 +482,7 @@ mod tests {
         let reg = if is_mask || to_mask { 2 } else { 9 };
         let three = ["vadd", "vsub", "vmul", "vdiv", "vmin", "vmax", "vfm", "vfnm", "vpand", "vpor", "vpxor"]
             .into_iter()
-            .chain(["vpadd", "vpsub", "vpmul", "vpmin", "vpmax", "vps", "vpcmp", "vcmp", "vptest"])
+            .chain(["vpadd", "vpsub", "vpmul", "vpmin", "vpmax", "vps", "vpcmp", "vcmp", "vptest", "vptern"])
             .chain(["vpblend", "vinsert", "vperm", "vunpck", "vshuf", "valign", "vrange"])
             .any(|prefix| name.starts_with(prefix));
         let vvvv = if is_mask && encoding.tuple == Tuple::Half {

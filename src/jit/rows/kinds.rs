@@ -125,6 +125,9 @@ impl Kinds {
 fn is_lane_by_lane(inst: &Inst) -> bool {
     const CROSSING: [Encoding; 6] =
         [ops::PERMD, ops::UNPCKLPS, ops::UNPCKHPS, ops::UNPCKLPD, ops::UNPCKHPD, ops::SHUF32X4];
-    let shape = matches!(inst.shape, Shape::Two | Shape::One | Shape::Shift(_) | Shape::Fma | Shape::Divide);
+    let shape = matches!(
+        inst.shape,
+        Shape::Two | Shape::One | Shape::Shift(_) | Shape::Fma | Shape::Divide | Shape::Remainder(Part::All)
+    );
     shape && inst.encoding.tuple == ops::Tuple::Full && !CROSSING.contains(inst.encoding)
 }

@@ -87,6 +87,9 @@ ops! {
 
     FNMA213PS "vfnmadd213ps" M0F38 P66 0 0xac Full;
     FNMA213PD "vfnmadd213pd" M0F38 P66 1 0xac Full;
+    // Any function of three bits, by its table; the third may be one element for all lanes.
+    TERND "vpternlogd" M0F3A P66 0 0x25 Full;
+    TERNQ "vpternlogq" M0F3A P66 1 0x25 Full;
 
     ANDD "vpandd" M0F P66 0 0xdb Full;
     ANDQ "vpandq" M0F P66 1 0xdb Full;

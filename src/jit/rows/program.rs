@@ -119,6 +119,8 @@ pub(super) enum Shape {
     Fma,
     /// dst = a / b, where b is a constant of an ordinary size, and c about 1 / b.
     Divide,
+    /// dst = a % b, in those lanes of the row.
+    Remainder(Part),
     /// dst = the low words of a, floats, converted to i64.
     LowWords,
     /// dst = lanes of a and c that b says; written over a.
@@ -187,6 +189,8 @@ pub(super) struct Program {
     pub(super) middles: [[i32; 2]; 2],
     /// Where the pool has what conversions compare with: i32's lowest number, 2^63 as f32, all bits.
     pub(super) limits: [i32; 3],
+    /// Where the pool has what remainders need, for f32 and for f64: they are there once a row has one.
+    pub(super) remainders: [[i32; 6]; 2],
     /// 1 and -1 for all lanes, of 32 and of 64 bits: all programs of a row have the same registers for them.
     pub(super) factors: [[Reg; 2]; 2],
 }
