@@ -1500,3 +1500,67 @@ fn lists_along_two_dimensions_are_both_planned() {
     // A list of what may be stored of 50 rows: a task of `a` makes as many.
     assert!(more >= 50 * 200 * 16, "{more}");
 }
+
+/// Windows with gaps, read at half the way and where the reader is: nothing between the two is planned, whatever the tiles
+/// begin and end with, and whoever makes them.
+#[test]
+fn halves_and_wholes_of_windows_with_gaps() {
+    let script = "
+        tensor s: f32[y: inf, x: inf] = sum(i in 0..50) sin(y * i + x)
+        tensor w: f32[y: inf, x: inf] window [64, 2] stride [100, 3] as [i, j]
+            take s = s window [66, 2] stride [100, 3] blend last = s[i, j] + f32(i * j)
+        tensor out: f32[y: inf, x: inf] = w[(y - 1) // 2, (x - 1) // 2] + w[y, x]";
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for far in [1_000_000i64, 1_000_000_000_000] {
+        let slice = |columns: i64| format!("out[{far}:{}, 0:{columns}]", far + 100);
+        let expected = reference.read_array(&slice(9)).unwrap().data;
+        for (workers, tile) in [(1, &[37, 640][..]), (2, &[37, 640]), (3, &[16, 16]), (2, &[])] {
+            let engine = compiled(jit(workers, tile), script);
+            let held = engine.prepare(&slice(640)).unwrap().plan().bytes_peak;
+            assert!(held < 2_000_000, "{} {tile:?} {workers}: {held} bytes", slice(640));
+            let (data, stats) = read(&engine, &slice(9));
+            assert!(data == expected, "{far} {tile:?}");
+            accounts(&slice(9), &stats);
+        }
+    }
+}
+
+/// Where each worker holds much, and all of them too much, fewer do it.
+#[test]
+fn fewer_workers_do_what_all_have_no_room_for() {
+    let script = "
+        tensor a: f32[y: inf, x: inf] = sum(i in 0..30) sin(y * x + i)
+        tensor b: f32[y: inf, x: inf] = sum(i in 0..200) a[y + i, x] + a[y + i, x + i]";
+    let slice = "b[0:20, 0:20]";
+    let planned =
+        |workers: usize| compiled(jit(workers, &[5, 20]), script).prepare(slice).unwrap().plan().bytes_peak;
+    let [one, two, four] = [1, 2, 4].map(planned);
+    assert!(one < two && two < four, "{one} {two} {four}");
+    let expected = compiled(jit(4, &[5, 20]), script).read_array(slice).unwrap().data;
+    for (limit, workers) in [(four, 4), (four - 4096, 2), (two, 2), (two - 4096, 1), (one, 1)] {
+        let engine = compiled(jit(4, &[5, 20]).memory(limit), script);
+        let (data, stats) = read(&engine, slice);
+        assert!(data == expected, "{limit}");
+        assert_eq!(stats.threads, workers, "{limit} of {one} {two} {four}");
+        assert!(
+            stats.bytes.peak <= stats.bytes.peak_planned && stats.bytes.peak_planned <= limit,
+            "{stats:?}"
+        );
+    }
+    let error = compiled(jit(4, &[5, 20]).memory(one - 4096), script).prepare(slice).map(|_| ()).unwrap_err();
+    assert_eq!(error.code(), Some(Code::E1005), "{error}");
+}
+
+/// What is handed on in slabs is planned for its slabs: all of `e` needs each element of `d` for itself and for the one across,
+/// a slab of it only those of its rows and of its columns.
+#[test]
+fn slabs_that_read_across() {
+    let script = "
+        tensor d: f32[y: inf, x: inf] = sum(i in 0..40) sin(y * i + x)
+        tensor e: f32[y: inf, x: inf] = d[x, y] + d[y, x]";
+    for size in [30_000u64, 100_000, 1_000_000] {
+        let engine = compiled(jit(2, &[]), script);
+        let prepared = engine.prepare(&format!("e[0:{size}, 0:{size}]")).unwrap();
+        assert!(prepared.plan().bytes_peak < 70_000_000, "{size}: {:?}", prepared.plan());
+    }
+}

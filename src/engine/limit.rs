@@ -2,13 +2,15 @@
 //!
 //! ```text
 //! `m` needs 41943040 bytes at its peak, but the limit is 16777216
-//!   = help: use `--threads 1`, which needs 12582912 bytes; or read less, or raise `--memory`
+//!   = help: use `--threads 1 --tile 128,128`, which needs 12582912 bytes; or read less, or raise `--memory`
 //! ```
+//!
+//! Where fewer threads than there are would do, fewer do it, without a word.
 
 use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::graph::{FileKind, Tensor};
 use crate::index::{Domain, Interval, Transform};
-use crate::run::job::{Backend, Job, Limits};
+use crate::run::job::{Backend, Job, Limits, Planned};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -59,23 +61,27 @@ pub(super) fn too_large(backend: &dyn Backend, job: &Job, peak: u64, limit: u64)
     Diagnostic::new(Code::E1005, message).help(help)
 }
 
+/// The same job, done by half as many threads, or a quarter, or one, as soon as that takes no more than it may.
+pub(super) fn with_fewer_threads(backend: &dyn Backend, job: &Job, limit: u64) -> Option<Box<dyn Planned>> {
+    let halves = std::iter::successors(Some(job.limits.threads / 2), |threads| Some(threads / 2));
+    halves.take_while(|threads| *threads > 0).find_map(|threads| {
+        let limits = Limits { threads, ..job.limits.clone() };
+        let planned = backend.plan(Job { limits, ..job.clone() }).ok()?;
+        (planned.plan().bytes_peak <= limit).then_some(planned)
+    })
+}
+
 /// What a job needs at its peak.
 fn peak(backend: &dyn Backend, job: Job) -> Option<u64> {
     Some(backend.plan(job).ok()?.plan().bytes_peak)
 }
 
-/// Fewer threads or smaller tiles with which the same read fits.
+/// Smaller tiles with which the same read fits, on one thread.
 fn fitting(backend: &dyn Backend, job: &Job, limit: u64) -> Option<String> {
-    let ways = [
-        (None, "`--threads 1`"),
-        (Some(128), "`--threads 1 --tile 128,128`"),
-        (Some(32), "`--threads 1 --tile 32,32`"),
-    ];
-    ways.into_iter().find_map(|(side, words)| {
-        let tile = side.map(|side| vec![side, side]).or_else(|| job.limits.tile.clone());
-        let limits = Limits { threads: 1, tile, ..job.limits.clone() };
+    [128, 32].into_iter().find_map(|side| {
+        let limits = Limits { threads: 1, tile: Some(vec![side, side]), ..job.limits.clone() };
         let peak = peak(backend, Job { limits, ..job.clone() })?;
-        (peak <= limit).then(|| format!("{words}, which needs {peak} bytes"))
+        (peak <= limit).then(|| format!("`--threads 1 --tile {side},{side}`, which needs {peak} bytes"))
     })
 }
 

@@ -13,7 +13,7 @@
 use super::Engine;
 use super::builder::deep;
 use super::error::{Error, Result};
-use super::limit::{memory_limit, too_large};
+use super::limit::{memory_limit, too_large, with_fewer_threads};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, quoted};
 use crate::graph::types::Element;
 use crate::graph::view::View;
@@ -136,7 +136,10 @@ impl Engine {
         let planned = self.backend.plan(job.clone()).map_err(|diagnostic| self.error(diagnostic))?;
         let peak = planned.plan().bytes_peak;
         match memory_limit(&self.limits, peak) {
-            Some(limit) if peak > limit => Err(self.error(too_large(&*self.backend, &job, peak, limit))),
+            Some(limit) if peak > limit => {
+                let fewer = with_fewer_threads(&*self.backend, &job, limit);
+                fewer.ok_or_else(|| self.error(too_large(&*self.backend, &job, peak, limit)))
+            }
             Some(_) | None => Ok(planned),
         }
     }

@@ -37,13 +37,15 @@ impl Grid {
 
     /// The number of the tile in the middle.
     pub fn middle(&self) -> Vec<i64> {
-        self.along(1, 2)
+        self.along(|_| 1, 2)
     }
 
-    /// The number of the tile that lies `at` of so many equal parts of the way from the first to the last.
-    pub fn along(&self, at: i64, parts: i64) -> Vec<i64> {
-        let place = |way: i64| way / parts * at + way % parts * at / parts;
-        self.numbers.iter().map(|numbers| numbers.first() + place(numbers.last() - numbers.first())).collect()
+    /// The number of the tile that lies `at` of so many equal parts of the way from the first to the last, along each
+    /// dimension.
+    pub fn along(&self, at: impl Fn(usize) -> i64, parts: i64) -> Vec<i64> {
+        let place = |way: i64, at: i64| way / parts * at + way % parts * at / parts;
+        let numbers = self.numbers.iter().enumerate();
+        numbers.map(|(dim, of)| of.first() + place(of.last() - of.first(), at(dim))).collect()
     }
 
     /// The coordinates of a tile.
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn a_part_of_the_way_is_rounded_down() {
         let grid = Grid::new(vec![Interval::trusted(0, 31)], vec![0], vec![4]);
-        assert_eq!([0, 1, 2, 3, 4].map(|at| grid.along(at, 4)[0]), [0, 1, 3, 5, 7]);
+        assert_eq!([0, 1, 2, 3, 4].map(|at| grid.along(|_| at, 4)[0]), [0, 1, 3, 5, 7]);
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub type TileId = (usize, Vec<i64>);
 /// The same by its place in row-major order.
 pub type Place = (usize, u128);
 
-/// Tasks that are looked at for what all of them take: both ends, and between at so many equal parts.
+/// Tasks that are looked at for what all of them take: both ends of each dimension, and between at so many equal parts.
 const PLACES: i64 = 4;
 
 impl Division {
@@ -61,8 +61,12 @@ impl Division {
 
     fn cost_of(&self, group: &Group) -> u128 {
         let mut elements = vec![0u128; group.members.len()];
+        let (mut seen, all) = (0u128, volume(&group.grid.region));
         for at in 0..=PLACES {
-            let tile = group.grid.tile(&group.grid.along(at, PLACES));
+            // Each end of a dimension beside other places of the next, which may have little at its own ends.
+            let place = |dim: usize| at * (dim as i64 % PLACES + 1) % (PLACES + 1);
+            let tile = group.grid.tile(&group.grid.along(place, PLACES));
+            seen = seen.saturating_add(volume(&tile));
             let work = work_box(&self.stages, group.target, &tile);
             let regions = task_regions(&self.stages, group, &self.boxes, &work);
             let each = elements.iter_mut().zip(&regions);
@@ -71,7 +75,7 @@ impl Division {
         let own = volume(&work_box(&self.stages, group.target, &self.boxes[&group.target]));
         let own = own.saturating_mul(operations(&self.stages, group.target));
         let members = group.members.iter().zip(elements).map(|(member, some)| {
-            let elements = some.saturating_mul(group.grid.count()) / (PLACES as u128 + 1);
+            let elements = of_all(some, seen, all);
             match member.role {
                 Role::Gather(_) | Role::Fill => elements,
                 Role::Compute => elements.saturating_mul(operations(&self.stages, member.tensor)),
@@ -85,6 +89,12 @@ impl Division {
     pub fn tile(&self, (group, place): Place) -> TileId {
         (group, self.groups[group].grid.number(place))
     }
+}
+
+/// What all elements take if `seen` of them take `some`. Tiles at an end may be slivers: they count for as much as they are.
+pub fn of_all(some: u128, seen: u128, all: u128) -> u128 {
+    let seen = seen.max(1);
+    some.saturating_mul(all / seen).saturating_add(some.saturating_mul(all % seen) / seen)
 }
 
 /// Answers questions about who reads what.

@@ -188,7 +188,6 @@ impl Reading {
             return Diagnostic::new(Code::E1007, format!("{name} has more than 2^64 bytes")).err();
         };
         let division = asked.divide(&asked.region, &job.limits)?;
-        let whole = bytes <= SLAB || division.groups.len() > 1 && bytes <= PIECE;
         let (threads, world) = (job.limits.threads, &job.world);
         let before = common.before(job.view.base, &division, world, &job.limits)?;
         let resident = summary::inputs(&division, world, threads);
@@ -197,14 +196,13 @@ impl Reading {
             let held = peak(&division, threads).map_err(failed)?;
             Ok(summary::plan(&division, &division, held.made, held, (output, inputs)))
         };
-        let (pieces, mut plan) = match steps(&division, element) {
-            _ if whole => (Pieces::One, at_once(bytes)?),
-            Some(slot) => {
+        let (pieces, mut plan) = match ways(&division, &asked.region, element) {
+            Way::Whole => (Pieces::One, at_once(bytes)?),
+            Way::Steps(slot) => {
                 let output = step_bytes(&slot, element).saturating_mul(2);
                 (Pieces::Steps(slot), at_once(output)?)
             }
-            None => {
-                let cutting = Cutting::new(&asked.region, element, SLAB);
+            Way::Slabs(cutting) => {
                 let first = asked.divide(&cutting.first(), &job.limits)?;
                 let (mut peaks, mut loaded) = (Vec::new(), 0);
                 for sample in cutting.samples() {
@@ -369,6 +367,34 @@ fn halves(region: &Region) -> Option<[Region; 2]> {
         half
     };
     Some([half(Interval::trusted(first, middle - 1)), half(Interval::trusted(middle, last))])
+}
+
+/// How a result can be handed on.
+enum Way {
+    Whole,
+    Slabs(Cutting),
+    Steps(Slot),
+}
+
+/// The way of a result whose elements have so many bytes.
+fn ways(division: &Division, region: &Region, element: u64) -> Way {
+    let bytes = volume(region).saturating_mul(element.into());
+    if bytes <= SLAB.into() || division.groups.len() > 1 && bytes <= PIECE.into() {
+        return Way::Whole;
+    }
+    let slabs = || Way::Slabs(Cutting::new(region, element, SLAB));
+    steps(division, element).map_or_else(slabs, Way::Steps)
+}
+
+/// The slab in the middle of a result that is handed on in slabs.
+pub(super) fn middle_slab(division: &Division, region: &Region, element: u64) -> Option<Region> {
+    match ways(division, region, element) {
+        Way::Whole | Way::Steps(_) => None,
+        Way::Slabs(cutting) => {
+            let samples = cutting.samples();
+            samples.get(samples.len() / 2).cloned()
+        }
+    }
 }
 
 /// Where the last steps of a result lie that is a recurrence with its steps outermost, made in one go.

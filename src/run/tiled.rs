@@ -14,7 +14,7 @@ use super::kernels::{Codes, Kernel, Kernels};
 use super::ledger::Ledger;
 use super::memory::{Memory, Place};
 use super::meter::{Meter, Told};
-use super::reading::Reading;
+use super::reading::{Reading, middle_slab};
 use super::schedule;
 use super::sets::Written;
 use super::spare::Spare;
@@ -35,7 +35,7 @@ use crate::plan::fuse::Rows;
 use crate::plan::grid::volume;
 use crate::plan::group::{PlanError, Request, groups, needed_boxes};
 use crate::plan::near::{are_near, near};
-use crate::plan::readers::Division;
+use crate::plan::readers::{Division, of_all};
 use crate::plan::stages::{Stages, stages};
 use crate::plan::thin::{cost, reads_sparsely, thinned};
 use std::collections::BTreeMap;
@@ -183,6 +183,14 @@ impl Asked {
         Ok(self.divide(&self.region, limits)?.cost())
     }
 
+    /// The same of what it does piece by piece: slabs may need far more of what all of it shares.
+    fn cost_in_pieces(&self, limits: &Limits) -> Result<u128> {
+        let division = self.divide(&self.region, limits)?;
+        let element = self.stages.tensor(self.target).element.bytes();
+        let Some(slab) = middle_slab(&division, &self.region, element) else { return Ok(division.cost()) };
+        Ok(of_all(self.divide(&slab, limits)?.cost(), volume(&slab), volume(&self.region)))
+    }
+
     /// Elements of the windows that host functions make for it.
     fn hosted(&self, limits: &Limits) -> Option<u128> {
         let boxes = needed_boxes(&self.stages, &self.request(&self.region, limits)).ok()?;
@@ -196,8 +204,8 @@ impl Asked {
         !self.stages.hosts.is_empty() && fewer()
     }
 
-    fn is_far_less(&self, other: &Asked, limits: &Limits) -> bool {
-        match (self.cost_in_tiles(limits), other.cost_in_tiles(limits)) {
+    fn is_far_less(&self, other: &Asked, cost: impl Fn(&Asked) -> Result<u128>, limits: &Limits) -> bool {
+        match (cost(self), cost(other)) {
             (Ok(own), Ok(all)) => all / FAR_LESS > own || self.calls_fewer(other, limits),
             (own, other) => own.is_ok() && other.is_err(),
         }
@@ -330,7 +338,8 @@ impl Common {
         let split = Asked { apart: Some(apart), ..asked };
         let thinned = split.thinned(limits);
         let split = split.cheaper(thinned, limits);
-        Ok(if split.is_far_less(&plain, limits) { split } else { plain })
+        let cost = |asked: &Asked| asked.cost_in_pieces(limits);
+        Ok(if split.is_far_less(&plain, cost, limits) { split } else { plain })
     }
 
     /// What a `set` asks for, with reads apart if it takes far less that way.
@@ -345,7 +354,8 @@ impl Common {
         let (stages, region) = (variant.stages.clone(), plain.region.clone());
         let split =
             Asked { stages, target: plain.target, region, apart: Some(Arc::new(variant)), near: false };
-        if split.is_far_less(&plain, limits) { split } else { plain }
+        let cost = |asked: &Asked| asked.cost_in_tiles(limits);
+        if split.is_far_less(&plain, cost, limits) { split } else { plain }
     }
 
     /// What a view asks for, of the stages for requests near the origin if it is one.
