@@ -34,6 +34,7 @@ mod rows;
 mod samples;
 mod scattered;
 mod seamless;
+mod seams;
 mod tables;
 mod taller;
 pub mod shape;

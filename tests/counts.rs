@@ -1218,6 +1218,59 @@ fn mirrors_reach_only_as_far_as_they_are_read() {
     }
 }
 
+/// Reads across a seam of a wrapped source need what lies on both sides of it, not all of it.
+#[test]
+fn seams_reach_only_as_far_as_they_are_read() {
+    let script = "
+        tensor n: f32[x: inf] = rand(x)
+        tensor a: f32[x: 1000000] window [4] stride [3] as [i] take b = n window [4] stride [3] = b[i] + i
+        tensor ring: f32[x: 1000000] = sum(i in -2..=2) a.wrap()[x + i]
+        tensor twice: f32[x: 1000000] = sum(i in -2..=2) ring.wrap()[x + i]
+        tensor apart: f32[x: inf] = a.wrap()[x - 1] + a.wrap()[x] + a.wrap()[x + 1]
+        tensor both: f32[x: inf] = sum(i in -2..=2) a[0:700000].wrap()[0:900000].wrap()[x + i]
+        tensor back: f32[x: inf] = sum(i in -2..=2) a.flip([x]).wrap()[2 * x + i]
+        tensor rows: f32[x: 1..999999] = sum(i in -1..=1) a.reshape([1000, 1000])[(x + i) // 1000, (x + i) % 1000]
+        tensor blended: f32[x: 0..9002] window [6] stride [4] as [i]
+            take b = a.wrap() window [6] stride [4] offset [-3] = b[i] * 2
+        tensor s: f32[y: 3..3001, x: -50..1948] window [6, 6] stride [4, 4] offset [3, -50] as [i, j] =
+            sum(k in 0..40) rand(index(y), index(x), i, j + k)
+        tensor t: f32[y: inf, x: inf] = sum(j in -1..=1, i in -1..=1) s.wrap()[y + j, x + i]
+        tensor u: f32[y: 2998, x: 1998] = t[y, x] + t[y, x + 1] + t[y + 1, x]
+        tensor v: f32[x: 1998, y: 2998] = max(j in -1..=1, i in -1..=1) u.wrap()[y + j, x + i]
+        tensor line: f32[x: inf] = sum(i in -1..=1) s.wrap()[10, x + i]";
+    let cases = [
+        ("ring[0]", "a", 5),
+        ("ring[999990:1000000]", "a", 14),
+        ("ring[500000:500010]", "a", 14),
+        ("twice[0:10]", "a", 18),
+        ("twice[0:10]", "ring", 14),
+        ("apart[-5:7]", "a", 14),
+        ("apart[3999995:4000003]", "a", 10),
+        ("both[0]", "a", 5),
+        ("both[699999:700001]", "a", 6),
+        ("both[899999]", "a", 5),
+        ("back[0:2]", "a", 7),
+        ("blended[0:9]", "a", 14),
+        ("t[2:4, -51:-49]", "s", 16),
+        ("t[2999:3003, 1000:1004]", "s", 36),
+        ("t[1000:1004, 5943:5945]", "s", 24),
+        ("v[0:2, 0:3]", "s", 56),
+        ("v[1997, 2997]", "s", 36),
+        ("v[0, 1500]", "s", 36),
+        ("line[-51:-49]", "s", 4),
+    ];
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for (slice, name, most) in cases {
+        for threads in [1, 2] {
+            let (data, stats) = read(&compiled(jit(threads, &[]), script), slice);
+            let computed = elements(&stats, name);
+            assert!((1..=most).contains(&computed), "{slice}: {computed} of {name}");
+            assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
+            accounts(slice, &stats);
+        }
+    }
+}
+
 /// Tiles that nobody reads are neither made nor planned; `read` compares the two.
 #[test]
 fn tiles_that_nobody_reads_are_not_planned() {

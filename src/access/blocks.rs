@@ -92,8 +92,8 @@ pub fn moved_by_block(form: &Linear, floors: &[Floor], known: Known<'_>) -> Opti
         problem.take_out(division)?;
     }
     let live = problem.live();
-    let still_inside = live.iter().any(|at| factor(&problem.divisions[*at].inside, quotient) != 0);
-    let stride = factor(&problem.form, quotient);
+    let still_inside = live.iter().any(|at| problem.divisions[*at].inside.factor(quotient) != 0);
+    let stride = problem.form.factor(quotient);
     if still_inside || stride == 0 {
         return None;
     }
@@ -158,11 +158,13 @@ fn solve(mut problem: Problem) -> Option<Interval> {
     let Some(at) = next else { return problem.sum(&problem.form) };
     problem.take_out(at)?;
     let Division { inside, by, values } = &problem.divisions[at];
-    let (by, values) = (*by, problem.sum(inside)?.intersect(*values));
+    let (by, known) = (*by, problem.sum(inside)?);
+    let values = known.intersect(*values);
     if values.is_empty() {
         return Some(Interval::EMPTY);
     }
-    if let Some(step) = values.floor_div(by).single() {
+    // What conditions say besides is kept by the remainder.
+    if let Some(step) = values.floor_div(by).single().filter(|_| values == known) {
         problem.replace(at, &Linear::constant(step))?;
         return solve(problem);
     }
@@ -199,10 +201,6 @@ fn pieces(values: Interval, by: i64) -> Option<Vec<(Interval, Interval)>> {
         pieces.push((Interval::bounds(first, end).ok()?, Interval::new(0, by).ok()?));
     }
     Some(pieces)
-}
-
-fn factor(form: &Linear<Part>, part: Part) -> i64 {
-    form.terms.iter().find(|(own, _)| *own == part).map_or(0, |(_, factor)| *factor)
 }
 
 impl Problem {
@@ -243,7 +241,7 @@ impl Problem {
     /// Puts `value` where a division was.
     fn replace(&mut self, at: usize, value: &Linear<Part>) -> Option<()> {
         for form in self.forms() {
-            let times = factor(form, Part::Division(at));
+            let times = form.factor(Part::Division(at));
             *form = form.plus(times.checked_neg()?, &Linear::atom(Part::Division(at)))?.plus(times, value)?;
         }
         Some(())
@@ -273,7 +271,7 @@ impl Problem {
         let terms = vec![(quotient, by), (remainder, 1)];
         let difference = Linear { offset: 0, terms }.plus(-1, &inside)?;
         for form in self.forms() {
-            *form = form.plus(factor(form, pivot) / step, &difference)?;
+            *form = form.plus(form.factor(pivot) / step, &difference)?;
         }
         self.replace(at, &Linear::atom(quotient))?;
         Some(quotient)
@@ -284,7 +282,7 @@ impl Problem {
         let live: BTreeSet<usize> = self.live();
         let others = live.iter().filter(|other| **other != at).map(|other| &self.divisions[*other].inside);
         let forms: Vec<&Linear<Part>> = others.chain([&self.form]).collect();
-        let fits = |(part, step): &&(Part, i64)| forms.iter().all(|form| factor(form, *part) % step == 0);
+        let fits = |(part, step): &&(Part, i64)| forms.iter().all(|form| form.factor(*part) % step == 0);
         inside.terms.iter().filter(fits).min_by_key(|(_, step)| step.unsigned_abs()).copied()
     }
 }

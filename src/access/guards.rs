@@ -3,15 +3,18 @@
 //! ```text
 //! if x > 0 and x < n then a[x - 1] else 0      where a is read, x is in 1..n
 //! if t == 0 then … else h[t - 1]               with t in 0..50: where h is read, t is in 1..50
+//! if x % 200 < 100 then a[x % 100] else 0      with x in -2..3: where a is read, x is in 0..3
 //! ```
 //!
 //! A node that is used in several places keeps the conditions that all of them share.
 
-use super::linear::{Atom, Forms, Linear};
+use super::bounds::{Known, bound};
+use super::linear::{Atom, Floor, Forms, Linear};
 use crate::graph::body::{Body, Coord, NodeId, Op};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
 use crate::graph::types::{Element, Ty};
 use crate::index::Interval;
+use crate::index::interval::floor_rem;
 use std::collections::{BTreeMap, HashMap};
 
 /// A list of conditions, innermost last; 0 is the empty one.
@@ -198,6 +201,7 @@ impl Facts {
                 self.compare_ints(forms, comparison, &mut different);
                 self.bound_unsigned(body, forms, comparison);
             }
+            self.divide(body, forms);
             self.spread(&domain);
             comparisons = waiting;
         }
@@ -256,6 +260,37 @@ impl Facts {
         let shifted = range.and_then(|range| range.shift(signed.offset.checked_neg()?).ok());
         if let Some(range) = shifted.filter(|_| self.is_exact(body, forms, signed)) {
             self.forms.push((signed.terms.clone(), range));
+        }
+    }
+
+    /// Carries what is known about remainders over to what is divided: its ends are where it has such a remainder.
+    ///
+    /// ```text
+    /// x in -2..3 and x % 200 < 100      x in 0..3
+    /// ```
+    fn divide(&mut self, body: &Body, forms: &Forms) {
+        let known = self.forms.iter().filter_map(|(terms, range)| {
+            let (number, turned) = remainder(terms, &forms.floors)?;
+            Some((number, if turned { range.neg() } else { *range }))
+        });
+        // What is divided has only earlier divisions in it.
+        let mut known: Vec<(u32, Interval)> = known.collect();
+        known.sort_by_key(|(number, _)| *number);
+        for (number, range) in known {
+            let Floor { form, by } = &forms.floors[number as usize];
+            let (Ok(range), Ok(all)) = (range.shift(form.offset), Interval::new(0, *by)) else { continue };
+            let atom = |atom| match atom {
+                Atom::Coord(coord) => self.coord(coord, &|coord| forms.domain(coord)),
+                Atom::Floor(_) | Atom::Node(_) => forms.range_of(body, atom),
+            };
+            let values = bound(form, &forms.floors, Known { atom: &atom, sum: &|terms| self.form(terms) });
+            let narrowed = with_remainder(values, *by, range.intersect(all));
+            self.contradictory |= narrowed.is_empty();
+            if narrowed != values
+                && let Some(narrowed) = form.offset.checked_neg().and_then(|by| narrowed.shift(by).ok())
+            {
+                self.forms.push((form.terms.clone(), narrowed));
+            }
         }
     }
 
@@ -358,6 +393,43 @@ fn variables(body: &Body) -> Vec<u64> {
     variables
 }
 
+/// The floor division whose remainder these terms are, up to its offset, and whether they are the negative of that.
+fn remainder(terms: &[(Atom, i64)], floors: &[Floor]) -> Option<(u32, bool)> {
+    terms.iter().find_map(|(atom, factor)| {
+        let Atom::Floor(number) = atom else { return None };
+        let floor = &floors[*number as usize];
+        let turned = *factor > 0;
+        let divided = Linear { offset: 0, terms: floor.form.terms.clone() };
+        let own = divided.plus(floor.by.checked_neg()?, &Linear::atom(*atom))?;
+        let own = if turned { own.times(-1)? } else { own };
+        (own.terms == terms).then_some((*number, turned))
+    })
+}
+
+/// From the first to the last of these values whose remainder by `by` lies in `remainders`.
+fn with_remainder(values: Interval, by: i64, remainders: Interval) -> Interval {
+    if values.is_empty() || remainders.is_empty() {
+        return Interval::EMPTY;
+    }
+    let (least, most) = (remainders.first(), remainders.last());
+    let up = |value: i64| match floor_rem(value, by) {
+        rest if rest < least => value.saturating_add(least - rest),
+        rest if rest > most => value.saturating_add(by - rest + least),
+        _ => value,
+    };
+    let down = |value: i64| match floor_rem(value, by) {
+        rest if rest > most => value.saturating_sub(rest - most),
+        rest if rest < least => value.saturating_sub(rest + by - most),
+        _ => value,
+    };
+    let lo = values.lower().map(up);
+    let end = values.upper().map(|end| down(end - 1) + 1);
+    if lo.zip(end).is_some_and(|(lo, end)| lo >= end) {
+        return Interval::EMPTY;
+    }
+    Interval::bounds(lo, end).unwrap_or(values)
+}
+
 /// The value of a coordinate at which a form is 0.
 fn excluded(form: &Linear) -> Option<(Coord, i64)> {
     match form.terms[..] {
@@ -384,4 +456,26 @@ fn multiple(own: &[(Atom, i64)], terms: &[(Atom, i64)]) -> Option<i64> {
     let factor = target.checked_div(first)?;
     let same = |((a, x), (b, y)): (&(Atom, i64), &(Atom, i64))| a == b && x.checked_mul(factor) == Some(*y);
     (own.len() == terms.len() && factor != 0 && own.iter().zip(terms).all(same)).then_some(factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_with_a_remainder_end_where_they_have_one() {
+        for (by, least, most) in [(2, 1, 1), (5, 0, 2), (5, 2, 4), (6, 3, 3), (7, 0, 6)] {
+            let remainders = Interval::closed(least, most).unwrap();
+            for lo in -9..9 {
+                for hi in lo..lo + 12 {
+                    let mut values = (lo..hi).filter(|value| remainders.contains(floor_rem(*value, by)));
+                    let expect = values.next().map_or(Interval::EMPTY, |first| {
+                        Interval::closed(first, values.last().unwrap_or(first)).unwrap()
+                    });
+                    let found = with_remainder(Interval::new(lo, hi).unwrap(), by, remainders);
+                    assert_eq!(found, expect, "{lo}..{hi} by {by} in {remainders}");
+                }
+            }
+        }
+    }
 }

@@ -109,10 +109,14 @@ impl<A: Copy + Ord> Linear<A> {
         Some(Linear { offset, terms: terms.into_iter().filter(|(_, factor)| *factor != 0).collect() })
     }
 
+    /// The factor of an atom, 0 if it is not there.
+    pub fn factor(&self, atom: A) -> i64 {
+        self.terms.iter().find(|(own, _)| *own == atom).map_or(0, |(_, factor)| *factor)
+    }
+
     /// The form with a value in place of one of its atoms.
     pub fn with(&self, atom: A, value: i64) -> Option<Self> {
-        let factor = self.terms.iter().find(|(own, _)| *own == atom).map_or(0, |(_, factor)| *factor);
-        self.plus(factor, &Linear::constant(value).plus(-1, &Linear::atom(atom))?)
+        self.plus(self.factor(atom), &Linear::constant(value).plus(-1, &Linear::atom(atom))?)
     }
 
     /// `factor · self`

@@ -6,20 +6,22 @@
 //! rise[y, x] = height[y, x] - height'[0, 0]       height' is height once more, of which one element is needed
 //! ```
 //!
-//! So are reads that move alike, but far from each other: `p[x] - p[x - 100000000]`, and the steps of a
-//! [reduction](super::spread).
+//! So are reads that move alike, but far from each other: `p[x] - p[x - 100000000]`, the steps of a
+//! [reduction](super::spread), and what lies on both sides of a [seam](super::seams).
 //!
 //! What such a copy reads is copied as well, down to data. Copies cost compile time, so the caller uses these stages
 //! only where a request needs far less with them.
 
 use super::group::order;
 use super::needs::needs;
+use super::seams::{MOST_SEAMS, Sides, at_seams, bit, is_behind};
 use super::spread::spread;
 use super::stages::Stages;
-use crate::access::linear::{Atom, Linear};
+use crate::access::linear::{Atom, Floor, Linear};
 use crate::graph::TensorKind;
-use crate::graph::body::{Coord, NodeId, TensorId};
-use std::collections::BTreeMap;
+use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
+use crate::graph::resolve_weak::Resolved;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Stages that are made, at the most; reads beyond share those of the script.
@@ -30,8 +32,21 @@ pub(super) const NEAR: u64 = 1 << 8;
 /// The same at the least, however close windows lie.
 const NEXT: u64 = 2;
 
-/// A stage, and which copy of it; 0 is the stage itself.
-type Copy = (TensorId, usize);
+/// A copy of a stage: of those with number 0 and no odd side the stage itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Twin {
+    of: TensorId,
+    /// Which of those that are read in different ways.
+    number: usize,
+    /// On which sides of the seams it lies.
+    sides: Sides,
+}
+
+impl Twin {
+    fn is_made(&self) -> bool {
+        self.number != 0 || self.sides != 0
+    }
+}
 
 /// How a read moves.
 struct Way {
@@ -80,43 +95,53 @@ pub(super) fn nearness(stages: &Stages, target: TensorId) -> BTreeMap<TensorId, 
 /// These stages with reads apart that move differently, as far as `target` needs them; `None` if it needs none such.
 pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
     let near = nearness(stages, target);
-    let spread = spread(stages, target, &near);
+    let (sewn, seams) = at_seams(stages, target, &near).unzip();
+    let (stages, seams) = (sewn.as_ref().unwrap_or(stages), seams.unwrap_or_default());
+    let spread = spread(stages, target, &near, &seams);
     let stages = spread.as_ref().unwrap_or(stages);
     let mut copier =
         Copier { stages, split: stages.clone(), ids: BTreeMap::new(), ways: BTreeMap::new(), count: 0 };
-    copier.ids.insert((target, 0), target);
-    let mut queue = vec![(target, 0)];
-    let mut reads: BTreeMap<TensorId, BTreeMap<NodeId, TensorId>> = BTreeMap::new();
+    let first = Twin { of: target, number: 0, sides: 0 };
+    copier.ids.insert(first, target);
+    let mut queue = vec![first];
+    let mut redirected: BTreeMap<TensorId, BTreeMap<NodeId, TensorId>> = BTreeMap::new();
     while let Some(reader) = queue.pop() {
         let id = copier.ids[&reader];
-        for access in &stages.accesses[reader.0.index()].reads {
-            if access.tensor == reader.0 || stages.is_at_hand(access.tensor) {
+        let reads = &stages.accesses[reader.of.index()];
+        for access in &reads.reads {
+            if access.tensor == reader.of || stages.is_at_hand(access.tensor) {
                 continue;
             }
+            let own = seams.of(stages, reader.of, access.read);
+            let map: Vec<Linear> = match own {
+                Some(_) => access.map.iter().map(|form| without_seams(form, &reads.floors)).collect(),
+                None => access.map.clone(),
+            };
             let way = Way {
-                reader: reader.0,
-                moved_by: access.map.iter().map(moved_by).collect(),
-                offsets: access.map.iter().map(|form| form.offset).collect(),
+                reader: reader.of,
+                moved_by: map.iter().map(moved_by).collect(),
+                offsets: map.iter().map(|form| form.offset).collect(),
                 near: near[&access.tensor].clone(),
             };
-            let source = copier.copy_for(reader, access.tensor, way);
+            let sides = own.unwrap_or(0) ^ carried(stages, reader, access.read);
+            let source = copier.copy_for(reader, access.tensor, way, sides);
             let known = copier.ids.contains_key(&source);
             let source_id = copier.id_of(source);
-            reads.entry(id).or_default().insert(access.read, source_id);
+            redirected.entry(id).or_default().insert(access.read, source_id);
             if !known {
                 queue.push(source);
             }
         }
         queue.extend(copier.takes(reader));
     }
-    if copier.count == 0 {
+    if !copier.ids.keys().any(Twin::is_made) {
         return None;
     }
     let mut split = copier.split;
-    for (copy, id) in copier.ids.iter().filter(|((original, _), id)| original != *id) {
-        redirect(&mut split, *id, |_, source| if source == copy.0 { *id } else { source });
+    for (copy, id) in copier.ids.iter().filter(|(copy, id)| copy.of != **id) {
+        redirect(&mut split, *id, |_, source| if source == copy.of { *id } else { source });
     }
-    for (id, reads) in reads {
+    for (id, reads) in redirected {
         redirect(&mut split, id, |read, source| reads.get(&read).copied().unwrap_or(source));
     }
     split.needs =
@@ -128,44 +153,45 @@ pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
 struct Copier<'s> {
     stages: &'s Stages,
     split: Stages,
-    ids: BTreeMap<Copy, TensorId>,
-    /// The ways in which a copy is read, and which copy each way gets.
-    ways: BTreeMap<Copy, Vec<(Way, usize)>>,
+    ids: BTreeMap<Twin, TensorId>,
+    /// The ways in which copies with a number read a stage, and which number each way gets.
+    ways: BTreeMap<(TensorId, usize), Vec<(Way, usize)>>,
     count: usize,
 }
 
 impl Copier<'_> {
     /// The copy of a source that a read is to read: the first way keeps the reader's own copy of it.
-    fn copy_for(&mut self, reader: Copy, source: TensorId, way: Way) -> Copy {
-        let known = self.ways.entry((source, reader.1)).or_default();
+    fn copy_for(&mut self, reader: Twin, source: TensorId, way: Way, sides: Sides) -> Twin {
+        let known = self.ways.entry((source, reader.number)).or_default();
+        let full = self.split.graph.tensors.len() - self.stages.graph.tensors.len() >= MOST_MADE;
+        let sides = if full { 0 } else { sides };
         if let Some((_, number)) = known.iter().find(|(known, _)| known.is_near(&way)) {
-            return (source, *number);
+            return Twin { of: source, number: *number, sides };
         }
-        let number = match self.split.graph.tensors.len() - self.stages.graph.tensors.len() {
-            MOST_MADE.. => 0,
-            _ if known.is_empty() => reader.1,
-            _ => {
+        let number = match known.is_empty() {
+            _ if full => 0,
+            true => reader.number,
+            false => {
                 self.count += 1;
                 self.count
             }
         };
         known.push((way, number));
-        (source, number)
+        Twin { of: source, number, sides }
     }
 
     /// The tensor that is a copy; made if it is not there.
-    fn id_of(&mut self, copy: Copy) -> TensorId {
+    fn id_of(&mut self, copy: Twin) -> TensorId {
         if let Some(id) = self.ids.get(&copy) {
             return *id;
         }
-        let (original, number) = copy;
-        let id = match number {
-            0 => original,
-            _ => {
+        let id = match copy.is_made() {
+            false => copy.of,
+            true => {
                 let id = TensorId(self.split.graph.tensors.len() as u32);
-                self.split.graph.tensors.push(self.stages.tensor(original).clone());
-                self.split.accesses.push(self.stages.accesses[original.index()].clone());
-                self.split.inherit(id, original);
+                self.split.graph.tensors.push(self.stages.tensor(copy.of).clone());
+                self.split.accesses.push(self.stages.accesses[copy.of.index()].clone());
+                self.split.inherit(id, copy.of);
                 id
             }
         };
@@ -174,15 +200,60 @@ impl Copier<'_> {
     }
 
     /// The takes of a host function are copied with it.
-    fn takes(&mut self, reader: Copy) -> Vec<Copy> {
-        let Some(call) = self.stages.hosts.get(&reader.0) else { return Vec::new() };
-        let copies: Vec<Copy> = call.takes.iter().map(|take| (*take, reader.1)).collect();
+    fn takes(&mut self, reader: Twin) -> Vec<Twin> {
+        let Some(call) = self.stages.hosts.get(&reader.of) else { return Vec::new() };
+        let copies: Vec<Twin> = call.takes.iter().map(|take| Twin { of: *take, ..reader }).collect();
         let fresh = copies.iter().copied().filter(|copy| !self.ids.contains_key(copy)).collect();
         let mut call = call.clone();
         call.takes = copies.into_iter().map(|copy| self.id_of(copy)).collect();
         self.split.hosts.insert(self.ids[&reader], call);
         fresh
     }
+}
+
+/// The form by what moves on both sides of a seam: divisions that differ by where they begin count as one.
+fn without_seams(form: &Linear, floors: &[Floor]) -> Linear {
+    let mut whole = form.clone();
+    for (atom, factor) in &mut whole.terms {
+        let Atom::Floor(number) = atom else { continue };
+        let floor = &floors[*number as usize];
+        let alike = |other: &Floor| (other.by, &other.form.terms) == (floor.by, &floor.form.terms);
+        if is_behind(floor) {
+            whole.offset = whole.offset.saturating_add(*factor);
+        }
+        *number = floors.iter().position(alike).unwrap_or(0) as u32;
+    }
+    whole
+}
+
+/// The sides of a reader, along what a read follows of its coordinates.
+fn carried(stages: &Stages, reader: Twin, read: NodeId) -> Sides {
+    let Some(Resolved { body, .. }) = stages.tensor(reader.of).body().filter(|_| reader.sides != 0) else {
+        return 0;
+    };
+    let coords = body.node(read).op.args().into_iter().enumerate();
+    let mut sides = 0;
+    for (dim, coord) in coords {
+        let followed = followed(body, coord);
+        for seam in 0..MOST_SEAMS {
+            let odd = followed.iter().filter(|own| reader.sides & bit(**own as usize, seam) != 0).count() % 2;
+            sides |= if odd == 1 { bit(dim, seam) } else { 0 };
+        }
+    }
+    sides
+}
+
+/// The dimensions of the reader that a coordinate follows, other than through data.
+fn followed(body: &Body, coord: NodeId) -> BTreeSet<u32> {
+    let (mut stack, mut seen, mut dims) = (vec![coord], BTreeSet::from([coord]), BTreeSet::new());
+    while let Some(id) = stack.pop() {
+        match &body.node(id).op {
+            Op::Coord(Coord::Global(dim) | Coord::Window(dim) | Coord::Local(dim)) => _ = dims.insert(*dim),
+            Op::Read { .. } => {}
+            op => stack.extend(op.args().into_iter().filter(|arg| seen.insert(*arg))),
+        }
+    }
+    dims
 }
 
 /// The part of a coordinate that follows the reader's.

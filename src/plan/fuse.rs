@@ -22,6 +22,7 @@ use super::stages::Stages;
 use crate::access::TensorAccess;
 use crate::access::linear::{Atom, Linear};
 use crate::access::order::{loop_order, planes};
+use crate::graph::TensorKind;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
 use crate::graph::scalar::{BinaryFn, UnaryFn};
@@ -331,10 +332,21 @@ impl Work {
     }
 }
 
-/// Operations that an element of a stage takes, roughly; at least 1.
+/// Operations that an element of a stage takes, roughly, in all windows that it is in; at least 1.
 pub(super) fn operations(stages: &Stages, id: TensorId) -> u128 {
-    let work = body_of(stages, id).and_then(|body| work(stages, body, &stages.accesses[id.index()]));
-    work.map_or(1, |work| work.total().max(1).into())
+    let (body, windows) = match &stages.tensor(id).kind {
+        TensorKind::Windowed(windowed) => {
+            let each = windowed
+                .windows
+                .dims
+                .iter()
+                .map(|dim| dim.size().unsigned_abs().div_ceil(dim.stride().unsigned_abs()));
+            (stages.tensor(id).body(), each.fold(1, u64::saturating_mul))
+        }
+        TensorKind::Pointwise(_) | TensorKind::Input(_) | TensorKind::Var(_) => (body_of(stages, id), 1),
+    };
+    let work = body.and_then(|body| work(stages, body, &stages.accesses[id.index()]));
+    work.map_or(1, |work| u128::from(work.total().max(1)) * u128::from(windows.max(1)))
 }
 
 /// What an element of a body takes; `None` if it is no plain arithmetic.

@@ -12,6 +12,7 @@
 use super::apart::NEAR;
 use super::group::order;
 use super::overlaps::written_out;
+use super::seams::Seams;
 use super::stages::Stages;
 use crate::access::linear::Atom;
 use crate::graph::TensorKind;
@@ -34,6 +35,7 @@ pub(super) fn spread(
     stages: &Stages,
     target: TensorId,
     near: &BTreeMap<TensorId, Vec<u64>>,
+    seams: &Seams,
 ) -> Option<Stages> {
     let mut spread: Option<Stages> = None;
     for id in order(stages, target) {
@@ -45,7 +47,7 @@ pub(super) fn spread(
             spread.without_windows(id, body, windowed);
         }
         let here = spread.as_ref().unwrap_or(stages);
-        let far = far_variables(here, id, near);
+        let far = far_variables(here, id, near, seams);
         let body = here.tensor(id).body().filter(|_| !far.is_empty());
         let Some(written) = body.and_then(|body| write_out(body, &far)) else { continue };
         let spread = spread.get_or_insert_with(|| stages.clone());
@@ -70,18 +72,28 @@ fn windows_move_far(stages: &Stages, id: TensorId) -> bool {
 }
 
 /// Variables of reductions that move a read of another stage further from step to step than what is near.
-fn far_variables(stages: &Stages, id: TensorId, near: &BTreeMap<TensorId, Vec<u64>>) -> BTreeSet<u32> {
+fn far_variables(
+    stages: &Stages,
+    id: TensorId,
+    near: &BTreeMap<TensorId, Vec<u64>>,
+    seams: &Seams,
+) -> BTreeSet<u32> {
     let Some(Resolved { body, .. }) = stages.tensor(id).body() else { return BTreeSet::new() };
     let reads = stages.accesses[id.index()].reads.iter();
     let others = reads.filter(|read| read.tensor != id && !stages.is_at_hand(read.tensor));
     let mut far = BTreeSet::new();
     for read in others {
-        let coords = body.node(read.read).op.args().into_iter().zip(&read.reach);
-        for ((coord, reach), near) in coords.zip(&near[&read.tensor]) {
+        // What jumps at a seam does not do so from step to step.
+        let sewn = seams.of(stages, id, read.read).is_some();
+        let coords = body.node(read.read).op.args().into_iter().zip(read.reach.iter().zip(&read.map));
+        for ((coord, (reach, form)), near) in coords.zip(&near[&read.tensor]) {
             let steps =
                 |var: &u32| body.binders[*var as usize].hi.saturating_sub(body.binders[*var as usize].lo);
-            let apart =
-                |var: &u32| reach.range.len().is_none_or(|len| len / steps(var).max(1) > *near as i64);
+            let step = |var: &u32| form.factor(Atom::Coord(Coord::Bound(*var))).unsigned_abs();
+            let apart = |var: &u32| match sewn {
+                true => step(var) > *near,
+                false => reach.range.len().is_none_or(|len| len / steps(var).max(1) > *near as i64),
+            };
             far.extend(moved_by(body, coord).into_iter().filter(apart));
         }
     }
@@ -138,22 +150,22 @@ fn unrolled(Resolved { body, root }: &Resolved, far: &BTreeSet<u32>) -> Option<R
 }
 
 /// Writes one body into another.
-struct Writer<'b> {
-    from: &'b Body,
-    body: Body,
+pub(super) struct Writer<'b> {
+    pub(super) from: &'b Body,
+    pub(super) body: Body,
     /// Where each node went.
-    to: Vec<NodeId>,
+    pub(super) to: Vec<NodeId>,
 }
 
 impl<'b> Writer<'b> {
-    fn new(from: &'b Body) -> Self {
+    pub(super) fn new(from: &'b Body) -> Self {
         let mut body = Body::default();
         (body.tables, body.binders) = (from.tables.clone(), from.binders.clone());
         Writer { from, body, to: Vec::new() }
     }
 
     /// The node on copies of its arguments; integers that are known are numbers.
-    fn copy(&mut self, id: NodeId, op: &Op, here: &BTreeMap<NodeId, NodeId>) -> NodeId {
+    pub(super) fn copy(&mut self, id: NodeId, op: &Op, here: &BTreeMap<NodeId, NodeId>) -> NodeId {
         let to = &self.to;
         let op = op.clone().with_args(|arg| here.get(&arg).copied().unwrap_or_else(|| to[arg.index()]));
         let (ty, span) = (self.from.ty(id), self.from.node(id).span);

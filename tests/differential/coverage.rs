@@ -137,7 +137,8 @@ const SHAPES: [&str; 24] = [
     "recurrence middle",
     "recurrence last",
 ];
-const READS: [&str; 11] = [
+const READS: [&str; 12] = [
+    "far reads",
     "read by labels",
     "read step",
     "read negative step",

@@ -22,7 +22,10 @@ pub(crate) fn generate(seed: u64) -> (Script, Features) {
         }
     }
     made.sets();
-    let reads = (0..1 + made.rng.below(3)).map(|_| made.slice_to_read()).collect();
+    let mut reads: Vec<String> = (0..1 + made.rng.below(3)).map(|_| made.slice_to_read()).collect();
+    if made.rng.chance(12) {
+        reads.extend(made.far());
+    }
     let uses = made.uses.iter().map(|module| format!("use {module}"));
     let uses = uses.map(|head| Item { head, clauses: Vec::new(), body: None });
     (Script { items: uses.chain(made.items).collect(), reads }, made.features)

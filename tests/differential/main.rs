@@ -22,6 +22,7 @@ mod coords;
 mod coverage;
 mod engine;
 mod exprs;
+mod far;
 mod formats;
 mod generate;
 mod host;
