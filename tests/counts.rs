@@ -1271,6 +1271,25 @@ fn seams_reach_only_as_far_as_they_are_read() {
     }
 }
 
+/// Of what conditions choose between neither a plan nor a run holds what lies between.
+#[test]
+fn places_that_conditions_choose_between_may_be_far_apart() {
+    let script = "
+        tensor w: f32[y: inf, x: inf] window [3, 3] stride [5, 5] as [i, j] = rand(index(y), index(x), i, j)
+        tensor c: f32[x: inf] = if x % 4 < 1 then w[x, 3] else w[x, x]";
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    let far = 1_000_000_000_000i64;
+    for (tile, count, most) in [(&[][..], 3000, 17 * 3000), (&[1], 1100, 2 * 1100), (&[3], 4000, 4 * 4000)] {
+        let slice = format!("c[{far}:{}]", far + count);
+        let (data, stats) = read(&compiled(jit(2, tile), script), &slice);
+        let computed = elements(&stats, "w");
+        assert!((1..=most).contains(&computed), "{slice}: {computed}");
+        assert!(stats.bytes.peak_planned < 1 << 20, "{:?}", stats.bytes);
+        assert!(data == reference.read_array(&slice).unwrap().data, "{slice}");
+        accounts(&slice, &stats);
+    }
+}
+
 /// Tiles that nobody reads are neither made nor planned; `read` compares the two.
 #[test]
 fn tiles_that_nobody_reads_are_not_planned() {

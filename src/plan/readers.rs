@@ -7,10 +7,12 @@
 //! [`gathers`](super::gathers) has the tables. A shared tile that nobody reads is never made, and reads nothing: whether a reader is made
 //! is asked from the result backwards, once per tile.
 
+use super::bands::widest_task;
 use super::fuse::operations;
 use super::gathers::{Gather, gathers};
 use super::grid::volume;
 use super::group::{Group, Needed, PlanError, Role, task_ranges, task_regions, work_box};
+use super::peak::{Effort, held_bytes};
 use super::stages::Stages;
 use super::stop::Stop;
 use crate::access::footprint::Region;
@@ -62,10 +64,7 @@ impl Division {
     fn cost_of(&self, group: &Group) -> u128 {
         let mut elements = vec![0u128; group.members.len()];
         let (mut seen, all) = (0u128, volume(&group.grid.region));
-        for at in 0..=PLACES {
-            // Each end of a dimension beside other places of the next, which may have little at its own ends.
-            let place = |dim: usize| at * (dim as i64 % PLACES + 1) % (PLACES + 1);
-            let tile = group.grid.tile(&group.grid.along(place, PLACES));
+        for tile in places(group) {
             seen = seen.saturating_add(volume(&tile));
             let work = work_box(&self.stages, group.target, &tile);
             let regions = task_regions(&self.stages, group, &self.boxes, &work);
@@ -85,10 +84,30 @@ impl Division {
         members.fold(own, u128::saturating_add)
     }
 
+    /// The most bytes that a plan counts for a task besides tiles where it takes each dimension of what that reads for
+    /// itself, as it does where there are too many tasks to look at.
+    pub fn widest(&self) -> u128 {
+        let many = self.groups.iter().filter(|group| group.grid.count() > Effort::USUAL.looked_at);
+        let tasks = many.flat_map(|group| places(group).map(move |tile| (group, tile)));
+        let bytes = tasks.map(|(group, tile)| {
+            held_bytes(self, group, &widest_task(&self.stages, group, &self.boxes, tile))
+        });
+        bytes.max().unwrap_or(0).into()
+    }
+
     /// The number of a tile.
     pub fn tile(&self, (group, place): Place) -> TileId {
         (group, self.groups[group].grid.number(place))
     }
+}
+
+/// Tiles of tasks that stand for all: each end of a dimension beside other places of the next, which may have little at
+/// its own ends.
+fn places(group: &Group) -> impl Iterator<Item = Region> {
+    (0..=PLACES).map(|at| {
+        let place = |dim: usize| at * (dim as i64 % PLACES + 1) % (PLACES + 1);
+        group.grid.tile(&group.grid.along(place, PLACES))
+    })
 }
 
 /// What all elements take if `seen` of them take `some`. Tiles at an end may be slivers: they count for as much as they are.

@@ -178,17 +178,18 @@ impl Asked {
         self.apart.as_ref().map_or(&common.kernels, |variant| &variant.kernels)
     }
 
-    /// The same of what its tasks do.
-    fn cost_in_tiles(&self, limits: &Limits) -> Result<u128> {
-        Ok(self.divide(&self.region, limits)?.cost())
+    /// All of it at once.
+    fn at_once(&self, limits: &Limits) -> Result<Piece> {
+        Ok(Piece { division: self.divide(&self.region, limits)?, elements: 1, all: 1 })
     }
 
-    /// The same of what it does piece by piece: slabs may need far more of what all of it shares.
-    fn cost_in_pieces(&self, limits: &Limits) -> Result<u128> {
-        let division = self.divide(&self.region, limits)?;
+    /// The piece of it that stands for all: slabs may need far more of what they share.
+    fn piece(&self, limits: &Limits) -> Result<Piece> {
+        let whole = self.at_once(limits)?;
         let element = self.stages.tensor(self.target).element.bytes();
-        let Some(slab) = middle_slab(&division, &self.region, element) else { return Ok(division.cost()) };
-        Ok(of_all(self.divide(&slab, limits)?.cost(), volume(&slab), volume(&self.region)))
+        let Some(slab) = middle_slab(&whole.division, &self.region, element) else { return Ok(whole) };
+        let (elements, all) = (volume(&slab), volume(&self.region));
+        Ok(Piece { division: self.divide(&slab, limits)?, elements, all })
     }
 
     /// Elements of the windows that host functions make for it.
@@ -204,11 +205,12 @@ impl Asked {
         !self.stages.hosts.is_empty() && fewer()
     }
 
-    fn is_far_less(&self, other: &Asked, cost: impl Fn(&Asked) -> Result<u128>, limits: &Limits) -> bool {
-        match (cost(self), cost(other)) {
-            (Ok(own), Ok(all)) => all / FAR_LESS > own || self.calls_fewer(other, limits),
-            (own, other) => own.is_ok() && other.is_err(),
-        }
+    fn is_far_less(&self, other: &Asked, piece: impl Fn(&Asked) -> Result<Piece>, limits: &Limits) -> bool {
+        let (own, all) = match (piece(self), piece(other)) {
+            (Ok(own), Ok(all)) => (own, all),
+            (own, all) => return own.is_ok() && all.is_err(),
+        };
+        own.takes_far_less(&all) || self.calls_fewer(other, limits) || own.holds_far_less(&all)
     }
 
     /// The same, with sources that are read at few of their elements computed there only.
@@ -259,6 +261,37 @@ impl Asked {
     }
 }
 
+/// Who computes what of a piece of a request, and how many of its elements that are.
+struct Piece {
+    division: Division,
+    elements: u128,
+    all: u128,
+}
+
+impl Piece {
+    /// Operations that all of the request takes.
+    fn work(&self) -> u128 {
+        of_all(self.division.cost(), self.elements, self.all)
+    }
+
+    /// The same with what tasks take besides.
+    fn work_and_tasks(&self) -> u128 {
+        let tasks = of_all(self.division.tiles(), self.elements, self.all);
+        self.work().saturating_add(tasks.saturating_mul(TASK))
+    }
+
+    fn takes_far_less(&self, other: &Piece) -> bool {
+        other.work() / FAR_LESS > self.work()
+    }
+
+    /// Whether tasks are planned to hold far less, for no more work.
+    fn holds_far_less(&self, other: &Piece) -> bool {
+        let no_more = self.work_and_tasks() <= other.work_and_tasks().saturating_mul(SAME) / 100;
+        let most = if no_more { other.division.widest() } else { 0 };
+        most > MUCH && most / FAR_LESS > self.division.widest()
+    }
+}
+
 /// Why there is no plan, as an error of the read.
 pub(super) fn failed(error: PlanError) -> Box<Diagnostic> {
     match error {
@@ -271,6 +304,11 @@ pub(super) fn failed(error: PlanError) -> Box<Diagnostic> {
 const SAME: u128 = 125;
 /// Reads that move differently are set apart when a request takes this many times less that way.
 const FAR_LESS: u128 = 4;
+/// They are, too, when it takes no more and a task is planned to hold so many times less, if more than this many bytes
+/// otherwise: of conditions plans know that what lies between may be needed, and runs that it is not.
+const MUCH: u128 = 1 << 26;
+/// Operations that a task takes besides what it computes, roughly.
+const TASK: u128 = 1 << 12;
 
 impl Common {
     fn apart(&self, target: TensorId) -> Option<Arc<Variant>> {
@@ -338,15 +376,15 @@ impl Common {
         let split = Asked { apart: Some(apart), ..asked };
         let thinned = split.thinned(limits);
         let split = split.cheaper(thinned, limits);
-        let cost = |asked: &Asked| asked.cost_in_pieces(limits);
-        Ok(if split.is_far_less(&plain, cost, limits) { split } else { plain })
+        let piece = |asked: &Asked| asked.piece(limits);
+        Ok(if split.is_far_less(&plain, piece, limits) { split } else { plain })
     }
 
     /// What a `set` asks for, with reads apart if it takes far less that way.
     pub(super) fn nothing_between(&self, plain: Asked, limits: &Limits) -> Asked {
         // Its own elements are computed either way.
         let own = plain.own_cost().saturating_mul(FAR_LESS);
-        if plain.cost_in_tiles(limits).is_ok_and(|cost| cost <= own) {
+        if plain.at_once(limits).is_ok_and(|piece| piece.work() <= own) {
             return plain;
         }
         let Some(stages) = set_apart(&plain.stages, plain.target) else { return plain };
@@ -354,8 +392,8 @@ impl Common {
         let (stages, region) = (variant.stages.clone(), plain.region.clone());
         let split =
             Asked { stages, target: plain.target, region, apart: Some(Arc::new(variant)), near: false };
-        let cost = |asked: &Asked| asked.cost_in_tiles(limits);
-        if split.is_far_less(&plain, cost, limits) { split } else { plain }
+        let at_once = |asked: &Asked| asked.at_once(limits);
+        if split.is_far_less(&plain, at_once, limits) { split } else { plain }
     }
 
     /// What a view asks for, of the stages for requests near the origin if it is one.
