@@ -349,6 +349,38 @@ fn permuted_copies_show_every_element_where_it_belongs() {
     }
 }
 
+/// Rows that are cut, merged or both, from left to right, from below, and in the middle of a chain.
+#[test]
+fn reshaped_rows_are_where_they_were() {
+    let shapes =
+        ["36, 40, 64", "48, 40, 48", "12, 80, 96", "24, 10, 384", "30, 32, 96", "1, 960, 96", "2, 320, 144"];
+    let value = |at: usize| (at as u32).wrapping_mul(2_654_435_761);
+    let a = ndarray::Array3::from_shape_fn((24, 40, 96), |(z, y, x)| value((z * 40 + y) * 96 + x));
+    for shape in shapes {
+        let sizes: Vec<usize> = shape.split(", ").map(|size| size.parse().unwrap()).collect();
+        let [planes, rows, row] = sizes[..] else { panic!("three sizes") };
+        let mut engine = compiled(&format!(
+            "input a: u32[z: 24, y: 40, x: 96]
+             tensor b: u32[z: 24, y: 40, x: 96] = a[z, y, x] + 1
+             tensor cut: u32[z: {planes}, y: {rows}, x: {row}] = a.reshape([{shape}])[z, y, x]
+             tensor up: u32[z: {planes}, y: {rows}, x: {row}] = b.reshape([{shape}]).flip([1])[z, y, x] - 1
+             tensor back: u32[z: 24, y: 40, x: 96] = a.reshape([{shape}]).flip([1]).reshape([24, 40, 96])[z, y, x]
+             tensor part: u32[y: {rows}, x: {row}] = a.reshape([{shape}]).reshape([{}, {row}])[y, x]",
+            planes * rows
+        ));
+        engine.bind("a", &a).unwrap();
+        let turned = (0..planes * rows).map(|at| at / rows * rows + (rows - 1 - at % rows));
+        let turned: Vec<u32> = turned.flat_map(|at| (0..row).map(move |x| value(at * row + x))).collect();
+        let plain: Vec<u32> = a.iter().copied().collect();
+        let expected =
+            [("cut", &plain[..]), ("up", &turned), ("back", &turned), ("part", &plain[..rows * row])];
+        for (name, expected) in expected {
+            let read = engine.read::<u32>(&format!("{name}[...]")).unwrap();
+            assert!(read.iter().eq(expected), "{name} of {shape}");
+        }
+    }
+}
+
 #[test]
 fn outputs_are_saved_whole_or_not_at_all() {
     let folder = Folder::new();

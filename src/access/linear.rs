@@ -4,6 +4,7 @@
 //! 2 * (x + 1) - y         2·x - y + 2
 //! x // 2 - 1 + 2 * (x % 2)    2·x - 3·⌊x / 2⌋ - 1        since x % 2 is x - 2·⌊x / 2⌋
 //! (6 * a + b) // 6        a                              when b is in 0..6
+//! (6 * a + b) // 24       ⌊a / 4⌋                        the same
 //! ```
 //!
 //! In a windowed body a global coordinate is `offset + stride · window + local`, so that forms agree on what moves.
@@ -14,8 +15,9 @@ use super::ranges::type_range;
 use crate::graph::body::{Body, Coord, NodeId, Op};
 use crate::graph::scalar::{BinaryFn, UnaryFn};
 use crate::graph::types::{Element, Ty};
+use crate::index::interval::gcd;
 use crate::index::{Interval, Window};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What a linear form is linear in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,6 +53,18 @@ const MAX_NESTED_FLOORS: usize = 4;
 
 /// Terms beyond which a sum is a value of its own: every sum on the way to it would hold nearly all of them once more.
 const MAX_TERMS: usize = 64;
+
+/// Steps in which a quotient is looked for, at the most.
+const MAX_STEPS: usize = 4;
+
+/// The numbers by which `⌊rest / by⌋` may be divided first, largest first: `by` itself, and what it shares with a factor.
+///
+/// `⌊(g·a + r) / (g·m)⌋` is `⌊a / m⌋` where `r` stays in `0..g`.
+fn steps(rest: &Linear, by: i64) -> impl Iterator<Item = i64> {
+    let shared = rest.terms.iter().map(|(_, factor)| gcd(*factor, by)).filter(|shared| *shared > 1);
+    let steps: BTreeSet<i64> = shared.chain([by]).collect();
+    steps.into_iter().rev().take(MAX_STEPS)
+}
 
 /// `2 ** count` for a shift inside the width of its type; a count beyond it wraps, and is not linear.
 fn power(count: i64, ty: Ty) -> Option<i64> {
@@ -117,6 +131,19 @@ impl<A: Copy + Ord> Linear<A> {
     /// The form with a value in place of one of its atoms.
     pub fn with(&self, atom: A, value: i64) -> Option<Self> {
         self.plus(self.factor(atom), &Linear::constant(value).plus(-1, &Linear::atom(atom))?)
+    }
+
+    /// The form as `by · whole + rest`: what `by` divides evenly, and the others, with an offset in `0..by`.
+    fn split(&self, by: i64) -> (Self, Self) {
+        let mut whole = Linear::constant(self.offset.div_euclid(by));
+        let mut rest = Linear::constant(self.offset.rem_euclid(by));
+        for (atom, factor) in &self.terms {
+            match factor % by {
+                0 => whole.terms.push((*atom, factor / by)),
+                _ => rest.terms.push((*atom, *factor)),
+            }
+        }
+        (whole, rest)
     }
 
     /// `factor · self`
@@ -345,29 +372,33 @@ impl Forms {
         form.plus(by.checked_neg()?, &floor)
     }
 
-    /// `⌊form / by⌋` for a positive `by`: what divides evenly is taken out, and a rest that stays in one step is constant.
+    /// `⌊form / by⌋` for a positive `by`: what divides evenly is taken out, and so is what never completes a step.
     fn floor(&mut self, body: &Body, form: &Linear, by: i64) -> Option<Linear> {
         if by <= 1 {
             return (by == 1).then(|| form.clone());
         }
-        let mut even = Linear::constant(form.offset.div_euclid(by));
-        let mut rest = Linear::constant(form.offset.rem_euclid(by));
-        for (atom, factor) in &form.terms {
-            let (side, factor) =
-                if factor % by == 0 { (&mut even, factor / by) } else { (&mut rest, *factor) };
-            side.terms.push((*atom, factor));
-        }
+        let (even, rest) = form.split(by);
         if self.nesting(&rest) >= MAX_NESTED_FLOORS {
             return None;
         }
-        let steps = self.range(body, &rest).floor_div(by);
-        match steps.single() {
-            Some(step) => even.plus(1, &Linear::constant(step)),
-            None => {
-                let floor = self.intern(Floor { form: rest, by });
-                even.plus(1, &Linear::atom(Atom::Floor(floor)))
+        for step in steps(&rest, by) {
+            if let Some(whole) = self.in_steps(body, form, step) {
+                return self.floor(body, &whole, by / step);
             }
         }
+        let floor = self.intern(Floor { form: rest, by });
+        even.plus(1, &Linear::atom(Atom::Floor(floor)))
+    }
+
+    /// `⌊form / step⌋` where what is no multiple of `step` stays in one step, so that nothing is left to divide.
+    ///
+    /// ```text
+    /// 1024·i + j  in steps of 1024, j in 0..1024        i
+    /// ```
+    fn in_steps(&self, body: &Body, form: &Linear, step: i64) -> Option<Linear> {
+        let (whole, rest) = form.split(step);
+        let single = self.range(body, &rest).floor_div(step).single()?;
+        whole.plus(1, &Linear::constant(single))
     }
 
     /// How deep floor divisions are nested in a form.
@@ -386,5 +417,109 @@ impl Forms {
             self.floors.push(floor);
         }
         place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::interval::floor_div;
+
+    const Y: Atom = Atom::Coord(Coord::Global(0));
+    const X: Atom = Atom::Coord(Coord::Global(1));
+    const C: Atom = Atom::Coord(Coord::Global(2));
+
+    /// Forms of three coordinates in `lo..hi` each.
+    fn forms(ranges: [(i64, i64); 3]) -> Forms {
+        let domain = |(dim, (lo, hi))| (Coord::Global(dim), Interval::new(lo, hi).unwrap());
+        let domains = (0..).zip(ranges).map(domain).collect();
+        Forms::new(&Body::default(), &[], domains, Space::Whole)
+    }
+
+    fn form(offset: i64, terms: &[(Atom, i64)]) -> Linear {
+        Linear { offset, terms: terms.iter().copied().filter(|(_, factor)| *factor != 0).collect() }
+    }
+
+    /// The value of a form where the coordinates are these.
+    fn value(forms: &Forms, form: &Linear, at: [i64; 3]) -> i64 {
+        let atom = |atom: &Atom| match atom {
+            Atom::Coord(Coord::Global(dim)) => at[*dim as usize],
+            Atom::Floor(floor) => {
+                let Floor { form, by } = &forms.floors[*floor as usize];
+                floor_div(value(forms, form, at), *by)
+            }
+            Atom::Coord(_) | Atom::Node(_) => unreachable!("a form of coordinates"),
+        };
+        form.offset + form.terms.iter().map(|(part, factor)| factor * atom(part)).sum::<i64>()
+    }
+
+    /// `⌊form / by⌋`, which is compared with the division everywhere.
+    #[track_caller]
+    fn divided(ranges: [(i64, i64); 3], divided: &Linear, by: i64) -> (Linear, Vec<Floor>) {
+        let mut forms = forms(ranges);
+        let found = forms.floor(&Body::default(), divided, by).unwrap();
+        let rest = forms.rest(&Body::default(), divided, by).unwrap();
+        let [ys, xs, cs] = ranges.map(|(lo, hi)| lo..hi);
+        for (y, x) in ys.flat_map(|y| xs.clone().map(move |x| (y, x))) {
+            for at in cs.clone().map(|c| [y, x, c]) {
+                let dividend = value(&forms, divided, at);
+                let expected = (floor_div(dividend, by), dividend.rem_euclid(by));
+                let both = (value(&forms, &found, at), value(&forms, &rest, at));
+                assert_eq!(both, expected, "{divided:?} by {by} at {at:?}");
+            }
+        }
+        (found, forms.floors)
+    }
+
+    #[test]
+    fn what_stays_in_a_step_is_not_divided() {
+        let ranges = [(0, 64), (0, 8), (0, 1)];
+        let (found, floors) = divided(ranges, &form(0, &[(Y, 8), (X, 1)]), 32);
+        assert_eq!(
+            (found, floors),
+            (form(0, &[(Atom::Floor(0), 1)]), vec![Floor { form: form(0, &[(Y, 1)]), by: 4 }])
+        );
+        // Moved by a whole step, and by as much of one as leaves room.
+        let (_, floors) = divided([(-9, 9), (8, 15), (0, 1)], &form(1, &[(Y, 8), (X, 1)]), 32);
+        assert_eq!(floors, [Floor { form: form(1, &[(Y, 1)]), by: 4 }]);
+        let (found, _) = divided(ranges, &form(0, &[(Y, -8), (X, -1)]), 8);
+        assert_eq!(found.terms, [(Y, -1), (Atom::Floor(0), 1)], "one step is left where x is 0");
+        let (_, floors) = divided(ranges, &form(1, &[(Y, 8), (X, 1)]), 32);
+        assert_eq!(floors, [Floor { form: form(1, &[(Y, 8), (X, 1)]), by: 32 }], "x + 1 leaves its step");
+    }
+
+    #[test]
+    fn steps_inside_steps_are_taken_apart() {
+        let three = form(0, &[(Y, 12), (X, 4), (C, 1)]);
+        let (_, floors) = divided([(0, 9), (0, 3), (0, 4)], &three, 24);
+        assert_eq!(floors, [Floor { form: form(0, &[(Y, 1)]), by: 2 }]);
+        let (_, floors) = divided([(0, 9), (0, 6), (0, 4)], &three, 24);
+        assert_eq!(floors, [Floor { form: form(0, &[(Y, 3), (X, 1)]), by: 6 }], "only c stays in its step");
+        let (_, floors) = divided([(0, 9), (0, 6), (0, 5)], &three, 24);
+        assert_eq!(floors[0].by, 24);
+    }
+
+    /// `⌊x / 5⌋ + 2·y` where the quotient is a step of its own: `[6, 10]` that is cut to `[4, 15]`.
+    #[test]
+    fn quotients_stay_in_steps_as_coordinates_do() {
+        let mut forms = forms([(0, 4), (0, 15), (0, 1)]);
+        let fifth = forms.floor(&Body::default(), &form(0, &[(X, 1)]), 5).unwrap();
+        let rows = fifth.plus(3, &Linear::atom(Y)).unwrap();
+        let sixth = forms.floor(&Body::default(), &rows, 6).unwrap();
+        let Atom::Floor(number) = sixth.terms[0].0 else { panic!("{sixth:?}") };
+        assert_eq!(forms.floors[number as usize], Floor { form: Linear::atom(Y), by: 2 });
+    }
+
+    #[test]
+    fn divisions_are_those_of_numbers() {
+        for seed in 0..3_000i64 {
+            let pick =
+                |place: u32, count: i64| (seed * 7_919 + 13).wrapping_mul(31i64.pow(place)) / 64 % count;
+            let range = |place| (pick(place, 9) - 4, pick(place, 9) - 4 + 1 + pick(place + 1, 6).abs());
+            let factor = |place| [1, -1, 2, 3, 4, -4, 6, 8, 12, 0][pick(place, 10).unsigned_abs() as usize];
+            let terms = [(Y, factor(7)), (X, factor(8)), (C, factor(9))];
+            let by = [2, 3, 4, 6, 8, 12, 24][pick(10, 7).unsigned_abs() as usize];
+            divided([range(1), range(3), range(5)], &form(pick(6, 30), &terms), by);
+        }
     }
 }
