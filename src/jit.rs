@@ -14,6 +14,7 @@
 #![allow(unsafe_code)]
 
 mod arithmetic;
+mod asks;
 mod casts;
 mod code;
 mod control;
@@ -37,9 +38,10 @@ use crate::loops::verify::verify;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
-    AbiParam, ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, UserExternalName, UserFuncName,
+    AbiParam, ExternalName, FuncRef, Function, GlobalValue, GlobalValueData, Signature, UserExternalName,
+    UserFuncName,
 };
-use cranelift_codegen::isa::{OwnedTargetIsa, TargetIsa};
+use cranelift_codegen::isa::{CallConv, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::{Context, FinalizedRelocTarget};
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_jit::{JITBuilder, JITModule};
@@ -120,6 +122,8 @@ struct Stop {
     stopped: u64,
     /// Not 0 if what is written is to go past the cache.
     past: u64,
+    /// Not 0 if lists are to be asked for before they are gone along.
+    ahead: u64,
 }
 
 /// Which way what a kernel writes goes to memory. The bits are the same.
@@ -129,6 +133,15 @@ pub enum Writes {
     Cached,
     /// Past them, where the kernel can.
     Past,
+}
+
+/// Where the lists lie that a kernel goes along. The bits are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// In the caches, or there are none.
+    Near,
+    /// Beyond them: their lines are asked for some hundred entries ahead.
+    Far,
 }
 
 struct Compiled {
@@ -244,14 +257,19 @@ fn define(
     let mut rows = Vec::new();
     for row in rows::compile_all(kernel, vectors) {
         let row = row.map(|row| {
-            Ok(nest::WideRow { function: define_row(module, &mut context.func, &row.bytes)?, row })
+            let convention = module.isa().default_call_conv();
+            let function = define_bytes(module, &mut context.func, &row.bytes, convention)?;
+            Ok(nest::WideRow { function, row })
         });
         rows.push(row.transpose().map_err(failed)?);
     }
+    let ask = asks::code(kernel);
+    let ask = ask.map(|bytes| define_bytes(module, &mut context.func, &bytes, CallConv::PreserveAll));
+    let ask = ask.transpose().map_err(failed)?;
     let codes = rows.iter().flatten().map(|wide| wide.row.bytes.clone()).collect();
     let mut scratch = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut scratch);
-    emit::emit(builder, kernel, tables, rows, module.target_config());
+    emit::emit(builder, kernel, tables, (rows, ask), module.target_config());
     let function = context.func.clone();
     define_kernel(module, targets.of(&function), id, &mut context).map_err(failed)?;
     match library_call(&context) {
@@ -275,9 +293,15 @@ fn define_kernel(
     module.define_function_bytes(id, 64, code.code_buffer(), &relocations).map_err(|error| error.to_string())
 }
 
-/// Adds the code of a row, which a kernel calls by its address: it may lie further away than 32 bits reach.
-fn define_row(module: &mut JITModule, function: &mut Function, bytes: &[u8]) -> Result<FuncRef, String> {
-    let mut signature = module.make_signature();
+/// Adds code of our own, a row or what asks for lines, which a kernel calls by its address: it may lie further away than 32
+/// bits reach.
+fn define_bytes(
+    module: &mut JITModule,
+    function: &mut Function,
+    bytes: &[u8],
+    convention: CallConv,
+) -> Result<FuncRef, String> {
+    let mut signature = Signature::new(convention);
     signature.params.extend([AbiParam::new(I64), AbiParam::new(I64)]);
     let id = module.declare_anonymous_function(&signature).map_err(|error| error.to_string())?;
     module.define_function_bytes(id, 64, bytes, &[]).map_err(|error| error.to_string())?;
@@ -338,7 +362,9 @@ impl Module {
     /// computes, in the same memory.
     pub unsafe fn call(&self, kernel: usize, args: &[i64], buffers: &[*mut u8]) {
         // SAFETY: the promise of the caller.
-        unsafe { self.call_until(kernel, args, buffers, Writes::Cached, &AtomicBool::new(false)) };
+        unsafe {
+            self.call_until(kernel, args, buffers, (Writes::Cached, Lists::Near), &AtomicBool::new(false))
+        };
     }
 
     /// Runs a kernel until it is done, which gives true, or until `cancel`: long loops look at it now and then.
@@ -355,13 +381,14 @@ impl Module {
         kernel: usize,
         args: &[i64],
         buffers: &[*mut u8],
-        writes: Writes,
+        (writes, lists): (Writes, Lists),
         cancel: &AtomicBool,
     ) -> bool {
         let compiled = &self.kernels[kernel];
         assert_eq!((args.len(), buffers.len()), (compiled.args, compiled.buffers), "arguments and buffers");
         let past = u64::from(writes == Writes::Past);
-        let mut stop = Stop { flag: cancel.as_ptr().cast(), stopped: 0, past };
+        let ahead = u64::from(lists == Lists::Far);
+        let mut stop = Stop { flag: cancel.as_ptr().cast(), stopped: 0, past, ahead };
         // SAFETY: the code reads as many arguments and pointers as the kernel has, which was just checked; the flag
         // lives as long as the call; the rest is the promise of the caller.
         unsafe { (compiled.entry)(args.as_ptr(), buffers.as_ptr(), &mut stop) }

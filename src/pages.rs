@@ -1,4 +1,4 @@
-//! Large pages of memory, and lines of the cache.
+//! Large pages of memory.
 //!
 //! ```text
 //! let mut elements = Vec::with_capacity(64 << 20);
@@ -35,18 +35,3 @@ pub fn prefer_large<T>(memory: &Vec<T>) {
 /// Other systems choose by themselves.
 #[cfg(not(target_os = "linux"))]
 pub fn prefer_large<T>(_: &Vec<T>) {}
-
-/// Asks for the lines of what will be read soon.
-#[cfg(target_arch = "x86_64")]
-pub fn ask_for<T>(memory: &[T]) {
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    let first = memory.as_ptr().cast::<i8>();
-    for line in (0..size_of_val(memory)).step_by(64) {
-        // SAFETY: this is a hint about an address inside of the slice, which nothing is read from or written to.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(line)) };
-    }
-}
-
-/// Other processors are not asked.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn ask_for<T>(_: &[T]) {}

@@ -13,7 +13,6 @@
 mod across;
 pub mod blank;
 #[cfg(feature = "jit")]
-mod ahead;
 #[cfg(feature = "jit")]
 mod board;
 pub mod data;

@@ -19,7 +19,7 @@ use cranelift_codegen::ir::{self, BlockArg, InstBuilder, MemFlagsData, Type, Val
 
 impl Emitter<'_, '_> {
     /// The CLIF types in which a value crosses from block to block.
-    fn types(&self, id: ValueId) -> Vec<Type> {
+    pub(super) fn types(&self, id: ValueId) -> Vec<Type> {
         let element = self.element(id);
         match self.is_spread(id) {
             true => register_types(element).to_vec(),
@@ -53,7 +53,7 @@ impl Emitter<'_, '_> {
     }
 
     /// Ends the block with a jump, and goes on at `target`.
-    fn fall(&mut self, target: ir::Block, args: &[BlockArg]) {
+    pub(super) fn fall(&mut self, target: ir::Block, args: &[BlockArg]) {
         self.code.ins().jump(target, args);
         self.code.builder.switch_to_block(target);
     }
@@ -108,16 +108,26 @@ impl Emitter<'_, '_> {
         }
         let mut first = vec![BlockArg::Value(lo)];
         first.extend(&init);
+        let part = self.part(looped, hi, &mut first);
         self.fall(start, &first);
         let var = self.scalar(looped.var);
         self.block(&looped.body);
         let next = self.code.add_with(var, 1);
         let args = self.carried(looped, |at| looped.carried[at].next);
-        let more = self.code.compare(IntCC::SignedLessThan, next, hi);
+        let end = part.as_ref().map_or(hi, |part| part.end);
+        let more = self.code.compare(IntCC::SignedLessThan, next, end);
         let mut again = vec![BlockArg::Value(next)];
         again.extend(&args);
         self.poll(looped, next, done, &args);
-        self.code.ins().brif(more, start, &again, done, &args);
+        if let Some(part) = part {
+            let over = self.new_block();
+            self.code.ins().brif(more, start, &again, over, &[]);
+            self.code.builder.switch_to_block(over);
+            let left = self.code.compare(IntCC::SignedLessThan, next, hi);
+            self.code.ins().brif(left, part.start, &again, done, &args);
+        } else {
+            self.code.ins().brif(more, start, &again, done, &args);
+        }
 
         self.place = outside;
         for carry in &looped.carried {

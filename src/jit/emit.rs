@@ -15,7 +15,7 @@ use crate::loops::ir::{Block, BufferId, Kernel, LoopKind, Op, Statement, ValueId
 use crate::loops::vary::varying;
 use crate::loops::woven::Woven;
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{GlobalValue, InstBuilder, MemFlagsData, Value};
+use cranelift_codegen::ir::{FuncRef, GlobalValue, InstBuilder, MemFlagsData, Value};
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::FunctionBuilder;
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub(super) fn emit(
     builder: FunctionBuilder<'_>,
     kernel: &Kernel,
     tables: Vec<GlobalValue>,
-    rows: Vec<Option<WideRow>>,
+    (rows, ask): (Vec<Option<WideRow>>, Option<FuncRef>),
     config: TargetFrontendConfig,
 ) {
     let mut code = Code { builder };
@@ -46,6 +46,7 @@ pub(super) fn emit(
         buffers,
         tables,
         rows: rows.into(),
+        ask,
         place: Place { width: Width::Scalar, depth: 0, guarded: false, carries: false },
         woven: Vec::new(),
     };
@@ -56,7 +57,7 @@ pub(super) fn emit(
 }
 
 /// Memory that holds during the whole call.
-fn trusted() -> MemFlagsData {
+pub(super) fn trusted() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly().with_can_move()
 }
 
@@ -95,6 +96,8 @@ pub(super) struct Emitter<'k, 'f> {
     pub(super) tables: Vec<GlobalValue>,
     /// For every row that is still to come, its wide code if it has some.
     pub(super) rows: VecDeque<Option<WideRow>>,
+    /// What asks for lines, if the kernel goes along lists.
+    pub(super) ask: Option<FuncRef>,
     pub(super) place: Place,
     /// Stores of the row under construction that are done together, in lanes.
     pub(super) woven: Vec<Woven>,

@@ -17,6 +17,7 @@ mod affine;
 mod ahead;
 mod allocate;
 mod arithmetic;
+mod ask;
 mod assemble;
 mod balance;
 mod casts;
@@ -37,6 +38,7 @@ mod values;
 mod weave;
 
 pub(super) use affine::Motions;
+pub(super) use ask::ask;
 pub(super) use memory::TABLE_SLACK;
 pub(super) use program::Slot;
 

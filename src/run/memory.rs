@@ -16,7 +16,7 @@ use crate::formats::rows::outermost;
 use crate::formats::{Frozen, Rows, Span};
 use crate::index::Interval;
 use crate::index::walk::rows;
-use crate::jit::{Module, Writes, in_order, stores_apart};
+use crate::jit::{Lists, Module, Writes, in_order, stores_apart};
 use crate::loops::lower::{BufferBox, BufferDim, Lowered};
 use crate::pages::prefer_large;
 use std::alloc::{Layout, alloc_zeroed};
@@ -30,6 +30,8 @@ pub(super) const LARGE: usize = 16 << 20;
 
 /// Bytes of a line of the cache, and of the widest register.
 const LINE: usize = 64;
+/// Bytes of lists that caches hold.
+const CACHED: usize = 4 << 20;
 
 /// Bytes that one task owns; they begin where a line of the cache does.
 #[derive(Debug, Default)]
@@ -243,6 +245,8 @@ pub struct Call<'m> {
     /// Numbers of a window.
     numbers: usize,
     writes: Writes,
+    /// Where the lists lie.
+    lists: Lists,
 }
 
 impl<'m> Call<'m> {
@@ -271,7 +275,8 @@ impl<'m> Call<'m> {
             places.iter().all(|place| place.size() >= LARGE)
         };
         let writes = if is_past { Writes::Past } else { Writes::Cached };
-        Call { module, args, pointers, written, numbers, writes }
+        let lists = if lists.iter().any(|rows| is_far(rows)) { Lists::Far } else { Lists::Near };
+        Call { module, args, pointers, written, numbers, writes, lists }
     }
 
     /// The same kernel, which walks along nothing, and sources, writing elsewhere.
@@ -302,8 +307,13 @@ impl<'m> Call<'m> {
         // SAFETY: a kernel reads and writes inside the boxes of its buffers, which lie inside their memory, as checked
         // when this was made, and that memory is borrowed as long as this lives; the task that calls owns the elements
         // that are written, and those that are read are complete.
-        unsafe { self.module.call_until(0, &self.args, &self.pointers, self.writes, cancel) }
+        unsafe { self.module.call_until(0, &self.args, &self.pointers, (self.writes, self.lists), cancel) }
     }
+}
+
+/// Whether what is stored lies beyond the caches.
+fn is_far(rows: &Rows<'_>) -> bool {
+    rows.values.len() + size_of_val(&*rows.lo) + size_of_val(&*rows.hi) > CACHED
 }
 
 /// The arrays of a list, in the order of a kernel's buffers.

@@ -5,7 +5,6 @@
 //! ```
 
 use super::across::is_worth_a_block;
-use super::ahead;
 use super::job::cancelled;
 use super::kernels::Kernel;
 use super::memory::{Call, Place, fill, meet};
@@ -36,8 +35,6 @@ pub(super) struct Ready<'m> {
     pub(super) sources: Vec<Place<'m>>,
     /// What is a constant beside stored elements, and the rows of those.
     pub(super) cover: Option<(&'m Cover, Vec<&'m Rows<'m>>)>,
-    /// Lists that it goes along and that are asked for ahead.
-    long: Vec<&'m Rows<'m>>,
 }
 
 impl Ready<'_> {
@@ -83,8 +80,7 @@ impl<'r> Work<'r> {
         let lists = walked.unwrap_or_default();
         let call = Call::new(&kernel.module, &kernel.lowered, numbers, &places, &lists);
         places.pop();
-        let long = ahead::long(&lists, self.division.stages.tensor(id).domain.rank());
-        Ready { id, kernel, call, sources: places, cover, long }
+        Ready { id, kernel, call, sources: places, cover }
     }
 
     fn source<'m>(&self, group: &Group, reader: TensorId, source: TensorId, held: &Held<'m>) -> Place<'m> {
@@ -123,12 +119,11 @@ impl<'r> Work<'r> {
 
     fn part(&self, ready: &mut Ready<'_>, part: &Region) -> Result<()> {
         self.control.check()?;
-        let Ready { id, kernel, call, cover, long, .. } = ready;
+        let Ready { id, kernel, call, cover, .. } = ready;
         let whole = kernel.pace.timed(volume(part), || match &self.division.stages.tensor(*id).kind {
             TensorKind::Windowed(windowed) => self.windows(*id, windowed, part, call),
             TensorKind::Input(_) | TensorKind::Var(_) | TensorKind::Pointwise(_) => match cover {
                 Some((cover, rows)) => self.covered(*id, (cover, rows), part, call),
-                None if !long.is_empty() => ahead::run(call, long, part[0], &self.control.cancel),
                 None => call.run(part, &[], &self.control.cancel),
             },
         });

@@ -59,6 +59,51 @@ fn sums_among_comparisons() {
     }
 }
 
+/// Rows of lists, shorter and longer than the parts that they are gone along in, the last ones at the end of their memory.
+#[test]
+fn walks_along_lists() {
+    let text = "kernel a(n)
+  b0: u32 in
+  b1: u32 in
+  b2: f64 in
+  b3: f64 in
+  b4: f64 out
+  v0: i64 = const 0
+  v1: i64 = arg 0
+  v2: i64 = const 1
+  v3: f64 = const 0.0
+  for v4 in v0..v1
+    v5: u32 = load b0 v4
+    v6: i64 = cast v5
+    v7: i64 = add v4 v2
+    v8: u32 = load b0 v7
+    v9: i64 = cast v8
+    for v10 in v6..v9
+      carry v11: f64 = v3
+      v12: u32 = load b1 v10
+      v13: i64 = cast v12
+      v14: f64 = load b2 v10
+      v15: f64 = load b3 v13
+      v16: f64 = fma v14 v15 v11
+      next v16 -> v17
+    store b4 v4 v17
+";
+    let kernel = parse(text).unwrap();
+    let modules = checked(std::slice::from_ref(&kernel));
+    if cfg!(all(target_arch = "x86_64", unix)) {
+        assert!(modules.iter().all(|module| module.asm(0).contains("call")), "lists are asked for");
+    }
+    let ends = [0u32, 0, 3, 258, 259, 515, 771, 771, 1284, 1300];
+    let numbers =
+        |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<u8>>();
+    let floats =
+        |count: u32| (0..count).flat_map(|at| (f64::from(at) - 0.1).to_le_bytes()).collect::<Vec<u8>>();
+    let places: Vec<u32> = (0..1300).map(|at| at * 7 % 50).collect();
+    let rows = ends.len() as i64 - 1;
+    let buffers = [numbers(&ends), numbers(&places), floats(1300), floats(50), vec![0; 8 * rows as usize]];
+    (0..=rows).for_each(|count| compare(&modules, 0, &kernel, &[count], &buffers));
+}
+
 #[test]
 fn scattered_stores() {
     for element in Element::ALL {

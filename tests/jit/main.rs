@@ -21,7 +21,7 @@ mod turned;
 mod woven;
 
 use buffers::{Guarded, Side};
-use itp::jit::{JitOptions, Module, Vectors, Writes, compile};
+use itp::jit::{JitOptions, Lists, Module, Vectors, Writes, compile};
 use itp::loops::execute::execute;
 use itp::loops::ir::Kernel;
 use std::sync::atomic::AtomicBool;
@@ -51,18 +51,18 @@ fn checked(kernels: &[Kernel]) -> Vec<Module> {
 fn compare(modules: &[Module], at: usize, kernel: &Kernel, args: &[i64], buffers: &[Vec<u8>]) {
     let mut expected = buffers.to_vec();
     execute(kernel, args, &mut expected).unwrap_or_else(|error| panic!("{error}\n{kernel}"));
-    let ways =
-        [Writes::Cached, Writes::Past].into_iter().flat_map(|way| [(Side::End, way), (Side::Start, way)]);
+    let ways = [(Writes::Cached, Lists::Far), (Writes::Past, Lists::Near)];
+    let ways = ways.into_iter().flat_map(|way| [(Side::End, way), (Side::Start, way)]);
     let runs = modules.iter().flat_map(|module| ways.clone().map(move |(side, way)| (module, side, way)));
-    for (module, side, writes) in runs {
+    for (module, side, way) in runs {
         let guarded: Vec<Guarded> = buffers.iter().map(|bytes| Guarded::new(bytes, side)).collect();
         let pointers: Vec<*mut u8> = guarded.iter().map(Guarded::pointer).collect();
         // SAFETY: `execute` found every offset inside its buffer, and each buffer has memory of its own.
-        unsafe { module.call_until(at, args, &pointers, writes, &AtomicBool::new(false)) };
+        unsafe { module.call_until(at, args, &pointers, way, &AtomicBool::new(false)) };
         for (id, (found, expected)) in guarded.iter().zip(&expected).enumerate() {
             if found.bytes() != &expected[..] {
                 let shown = difference(kernel, id, found.bytes(), expected);
-                panic!("b{id} with args {args:?}, {} bits, {writes:?}:\n{shown}", module.vectors().bits());
+                panic!("b{id} with args {args:?}, {} bits, {way:?}:\n{shown}", module.vectors().bits());
             }
         }
     }
