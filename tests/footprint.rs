@@ -92,12 +92,14 @@ const EXACT: [&str; 20] = [
 ];
 
 /// Scripts whose footprints may be wider than needed, never narrower.
-const SAFE: [&str; 5] = [
+const SAFE: [&str; 7] = [
     "tensor t: f32[y: inf, x: inf] = a[0:5, 0:7].wrap()[y, x]",
     "tensor t: f32[y: inf, x: inf] = a[y + i64(clamp(rand(y, x) * 9, -3, 3)), x]",
     "tensor t: f32[y: inf, x: inf] = a[y * y, x]",
     "tensor t: f32[y: inf, x: inf] window [5, 5] stride [3, 3] as [i, j] take b = a window [2, 2] stride [7, 7] = b[i // 3, j % 2]",
     "tensor t: f32[y: inf, x: inf] = a[0:4, 0:6].reshape([6, 4]).clamp()[y, x]",
+    "tensor t: f32[y: inf, x: inf] = a[(4 * y + x % 4) // 24, (4 * y + x % 4) % 24]",
+    "tensor t: f32[y: inf, x: inf] = a[(12 * y + x % 12) // 4 // 6, (12 * y + x % 12) % 4]",
 ];
 
 /// What the planner says in closed form, where every coordinate moves with one of the reader.

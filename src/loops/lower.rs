@@ -306,7 +306,9 @@ impl Lowerer<'_> {
     /// The loops from a place in their order on, and what is inside.
     fn inside(&mut self, job: &Job<'_>, place: usize) {
         let Some(dim) = self.order.get(place).copied() else { return self.element(job) };
-        if let Some(strip) = self.strips.get(dim).cloned().flatten() {
+        if let Some(strip) = self.strips.get(dim).cloned().flatten()
+            && strip.begins_inside(&self.order[..place])
+        {
             return self.in_strips(job, place, &strip);
         }
         let bounds = self.bounds(job.target.dims.len(), dim);

@@ -59,7 +59,7 @@ impl Draft<'_> {
     /// How the loop over each dimension is cut: not where windows or stored elements are gone along.
     pub(super) fn strips(&self) -> Vec<Option<Strip>> {
         match self.target.windows.is_empty() && self.walks.is_none() {
-            true => strips(&self.resolved.body, self.access, self.rank()),
+            true => strips(&self.resolved.body, self.access, &self.target.dims),
             false => vec![None; self.rank()],
         }
     }

@@ -8,15 +8,19 @@
 //!   row x in max(lo, 192 * q + 64)..min(hi, 192 * q + 192)      x // 192 is q, and it does not
 //! ```
 //!
+//! The same where other coordinates move what is divided: a row of `[4096, 4000]` as `[4000, 4096]` begins in the middle of one
+//! of its source, at `(4096·y + x) % 4000`.
+//!
 //! In each of the loops what the quotient says is the same for all of it, so that rows are straight-line code whose reads
 //! follow each other. Blended windows become such bodies (`plan/overlaps.rs`), and so do wrapped and reshaped sources.
 
 use super::{Bound, Job, Lowerer, Source};
 use crate::access::TensorAccess;
-use crate::access::linear::{Atom, Linear};
+use crate::access::linear::{Atom, Floor, Linear};
 use crate::graph::body::{self, Body, Coord, NodeId};
 use crate::graph::scalar::{BinaryFn, Scalar};
 use crate::graph::types::{Element, Ty};
+use crate::index::Interval;
 use crate::loops::ir::{LoopKind, ValueId};
 use std::collections::HashMap;
 
@@ -31,10 +35,12 @@ const FAR: i64 = 1 << 40;
 /// How a loop is cut.
 #[derive(Clone, Debug)]
 pub(super) struct Strip {
-    /// The quotient, `⌊(coord + shift) / by⌋`, among the floors of the body.
+    /// The quotient, `⌊(coord + shift) / by⌋`, among the floors of the body; the shift has other coordinates in it, if any.
     floor: u32,
-    shift: i64,
+    shift: Linear,
     by: i64,
+    /// What is left of what is divided, as a form.
+    remainder: Linear,
     /// Where the pieces of a strip end, ascending; the last is `by`.
     ends: Vec<i64>,
     /// Comparisons that are the same for a whole piece, with where they hold.
@@ -48,6 +54,17 @@ struct Below {
     holds: bool,
 }
 
+impl Strip {
+    /// Whether where strips begin is known inside the loops over some dimensions.
+    pub(super) fn begins_inside(&self, dims: &[usize]) -> bool {
+        let known = |(atom, _): &(Atom, i64)| match atom {
+            Atom::Coord(Coord::Global(dim)) => dims.contains(&(*dim as usize)),
+            Atom::Coord(_) | Atom::Floor(_) | Atom::Node(_) => false,
+        };
+        self.shift.terms.iter().all(known)
+    }
+}
+
 /// A piece of a strip that is being lowered.
 #[derive(Clone, Debug)]
 pub(super) struct Piece {
@@ -59,8 +76,9 @@ pub(super) struct Piece {
 }
 
 /// How the loops over a box are cut, by dimension.
-pub(super) fn strips(body: &Body, access: &TensorAccess, rank: usize) -> Vec<Option<Strip>> {
-    let mut strips: Vec<Option<Strip>> = (0..rank).map(|dim| strip(body, access, dim as u32)).collect();
+pub(super) fn strips(body: &Body, access: &TensorAccess, dims: &[Interval]) -> Vec<Option<Strip>> {
+    let strip = |dim| strip(body, access, divided(access, dim, dims)?, dim as u32);
+    let mut strips: Vec<Option<Strip>> = (0..dims.len()).map(strip).collect();
     // Outside of rows a quotient is computed once per row: only conditions are worth a loop.
     let (row, outer) = match strips.split_last_mut() {
         Some(split) => split,
@@ -75,16 +93,51 @@ pub(super) fn strips(body: &Body, access: &TensorAccess, rank: usize) -> Vec<Opt
     strips
 }
 
+/// The one floor division of a coordinate by a large number, or, without any, that of the coordinate of a row moved by others,
+/// where something is read.
+fn divided(access: &TensorAccess, dim: usize, dims: &[Interval]) -> Option<usize> {
+    let coord = Atom::Coord(Coord::Global(dim as u32));
+    let large = |floor: &Floor| floor.by >= LEAST && floor.form.terms.contains(&(coord, 1));
+    let large = (0..access.floors.len()).filter(|at| large(&access.floors[*at]));
+    let (alone, moved): (Vec<usize>, Vec<usize>) =
+        large.partition(|at| access.floors[*at].form.terms.len() == 1);
+    let of = |at: &usize| Atom::Floor(*at as u32);
+    let is_read = |at: &usize| {
+        let mut forms = access.reads.iter().flat_map(|read| &read.map);
+        forms.any(|form| form.terms.iter().any(|(atom, _)| *atom == of(at)))
+    };
+    let one = match (&alone[..], &moved[..]) {
+        ([one], _) => *one,
+        ([], [one]) if dim + 1 == dims.len() && is_read(one) => *one,
+        _ => return None,
+    };
+    let form = &access.floors[one].form;
+    form.terms
+        .iter()
+        .try_fold(form.offset.abs(), |sum, term| sum.checked_add(reach(*term, coord, dims)?))
+        .filter(|sum| *sum < FAR)?;
+    Some(one)
+}
+
+/// How far a term moves what is divided, nothing for the coordinate itself; `None` if that has no end.
+fn reach((atom, factor): (Atom, i64), own: Atom, dims: &[Interval]) -> Option<i64> {
+    match atom {
+        _ if atom == own => Some(0),
+        Atom::Coord(Coord::Global(dim)) => {
+            let range = dims.get(dim as usize).filter(|range| range.is_bounded())?;
+            let far = range.first().abs().max(range.last().abs());
+            factor.abs().checked_mul(far)
+        }
+        Atom::Coord(_) | Atom::Floor(_) | Atom::Node(_) => None,
+    }
+}
+
 /// How the loop over one dimension is cut, if everything divides its coordinate alike.
-fn strip(body: &Body, access: &TensorAccess, dim: u32) -> Option<Strip> {
+fn strip(body: &Body, access: &TensorAccess, floor: usize, dim: u32) -> Option<Strip> {
     let coord = Atom::Coord(Coord::Global(dim));
-    let large = access.floors.iter().enumerate().filter(|(_, floor)| {
-        floor.form.terms == [(coord, 1)] && floor.by >= LEAST && floor.form.offset.abs() < FAR
-    });
-    let large: Vec<_> = large.collect();
-    let [(at, floor)] = large[..] else { return None };
-    let (floor, shift, by) = (at as u32, floor.form.offset, floor.by);
-    let remainder = remainder(coord, floor, (shift, by));
+    let Floor { form, by } = &access.floors[floor];
+    let (floor, shift, by) = (floor as u32, form.plus(-1, &Linear::atom(coord))?, *by);
+    let remainder = remainder(form, floor, by)?;
     let decided: Vec<(NodeId, Below)> = body
         .nodes()
         .filter_map(|(id, node)| match node.op {
@@ -98,11 +151,12 @@ fn strip(body: &Body, access: &TensorAccess, dim: u32) -> Option<Strip> {
     let mut ends: Vec<i64> = inner.chain([by]).collect();
     ends.sort_unstable();
     ends.dedup();
-    Some(Strip { floor, shift, by, ends, decided })
+    Some(Strip { floor, shift, by, remainder, ends, decided })
 }
 
-fn remainder(coord: Atom, floor: u32, (shift, by): (i64, i64)) -> Linear {
-    Linear { offset: shift, terms: vec![(coord, 1), (Atom::Floor(floor), -by)] }
+/// What is left of what is divided.
+fn remainder(form: &Linear, floor: u32, by: i64) -> Option<Linear> {
+    form.plus(-by, &Linear::atom(Atom::Floor(floor)))
 }
 
 /// Where a comparison of the remainder with a number holds; `None` for all others.
@@ -150,7 +204,8 @@ impl Lowerer<'_> {
         let dim = self.order[place];
         let (lo, hi) = self.bounds(job.target.dims.len(), dim);
         let by = self.builder.int(strip.by);
-        let shift = self.builder.int(strip.shift);
+        let shift = self.terms(&job.source, &strip.shift, &Bound::new());
+        let shift = self.sum(shift);
         let [first, last] = [lo, hi].map(|end| self.builder.binary(BinaryFn::Add, end, shift));
         let up = self.builder.int(strip.by - 1);
         let last = self.builder.binary(BinaryFn::Add, last, up);
@@ -168,11 +223,7 @@ impl Lowerer<'_> {
             let piece = Piece {
                 floor: strip.floor,
                 quotient: open.var,
-                remainder: remainder(
-                    Atom::Coord(Coord::Global(dim as u32)),
-                    strip.floor,
-                    (strip.shift, strip.by),
-                ),
+                remainder: strip.remainder.clone(),
                 range: (from, *end),
             };
             self.piece(job, place, (strip, piece), (lo, hi), ends);
