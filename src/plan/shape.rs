@@ -24,8 +24,13 @@ use std::collections::BTreeSet;
 
 /// Elements of a tile, about.
 const TILE: i64 = 1 << 19;
-/// Coordinates of a tile along its last dimension, at the most.
+/// Coordinates of a tile along its last dimension, at the most, where there are others along which it has some.
 const ROW: i64 = 4096;
+/// Elements that a tile has if its rows are so long that every worker has several such: fewer take less time than what is
+/// done once per tile.
+const FEW: i64 = 1 << 16;
+/// Tiles that a worker has then, at the least.
+const SEVERAL: i64 = 8;
 /// The same where a source is read across its rows: each of them is a page of its own.
 const ACROSS: i64 = 512;
 /// Elements of an input that a tile reads, about, if others read them, too: part of a third-level cache.
@@ -201,8 +206,11 @@ fn default_shape(region: &Region, apart: &[bool], order: &LoopOrder, threads: us
         shape[dim] = len(dim);
         left = (left / shape[dim]).max(1);
     }
-    let longest = if order.across { ACROSS } else { ROW };
     let row = order.dims.last().copied();
+    let all = (0..rank).map(len).fold(1, i64::saturating_mul);
+    let others = all / row.filter(|dim| *dim < rank).map_or(1, len);
+    let most = (FEW / others).min(all / others / (SEVERAL * threads.max(1) as i64));
+    let longest = if order.across { ACROSS } else { ROW.max(most) };
     let inner_first = order.dims.iter().copied().rev().filter(|dim| *dim < rank);
     for dim in inner_first.filter(|dim| !short(*dim)) {
         let most = if Some(dim) == row { longest } else { left.max(1) };
