@@ -1290,6 +1290,35 @@ fn places_that_conditions_choose_between_may_be_far_apart() {
     }
 }
 
+/// Nor between those that a condition on a remainder asks for, where they take long.
+#[test]
+fn windows_between_those_with_a_remainder_are_not_computed() {
+    let script = "
+        tensor n: f32[x: inf] = rand(x)
+        tensor w: f32[x: inf] window [4] stride [3] as [i]
+            take b = n window [204] stride [3] = sum(k in 0..200) b[i + k]
+        tensor one: f32[x: inf] = if x % 100 == 7 then w[x] else 0
+        tensor few: f32[x: inf] = if (x + 5) % 1000 < 3 then w[x] else w[0]
+        tensor near: f32[x: inf] = sum(i in -1..=1) if (x + i) % 100 == 7 then w[x + i] else 0";
+    let cases = [
+        ("one[0:1000]", 10),
+        ("one[-50000:50000]", 1000),
+        ("one[8:107]", 0),
+        ("few[100:20000]", 100),
+        ("near[0:10000]", 120),
+    ];
+    let reference = compiled(Engine::builder().kind(Kind::Interp), script);
+    for (slice, most) in cases {
+        for threads in [1, 2] {
+            let (data, stats) = read(&compiled(jit(threads, &[]), script), slice);
+            let computed = elements(&stats, "w");
+            assert!((most.min(1)..=most).contains(&computed), "{slice}: {computed} of w");
+            assert!(data == reference.read_array(slice).unwrap().data, "{slice}");
+            accounts(slice, &stats);
+        }
+    }
+}
+
 /// Tiles that nobody reads are neither made nor planned; `read` compares the two.
 #[test]
 fn tiles_that_nobody_reads_are_not_planned() {

@@ -9,6 +9,7 @@
 //! residues, where the closed form, which takes all of them to happen, is much.
 
 use super::grid::volume;
+use super::inline::weight;
 use super::stages::Stages;
 use crate::access::footprint::{Region, footprint, intersection};
 use crate::access::linear::{Atom, Floor, Linear};
@@ -29,6 +30,8 @@ pub struct Need {
     /// Whether the closed form may be too much: conditions say which reads happen, they go by residues, or by places in a
     /// window.
     loose: bool,
+    /// Reads that an element of it takes.
+    weight: u128,
     /// Whether windows with gaps between them read it: the closed form takes gaps to belong to the windows before them.
     gaps: bool,
 }
@@ -67,11 +70,17 @@ pub enum Motion {
 
 /// Elements that take about as long to compute as it takes to find out whether they are needed.
 const WORTH_ASKING: u128 = 1 << 12;
+/// Reads that an element takes for each of its reader's, from which on it is asked whether all of them are needed.
+const HEAVY: u128 = 1 << 6;
 
 impl Need {
     /// Whether a closer look may make this box much smaller.
     fn may_be_less(&self, found: &[Interval], region: &[Interval]) -> bool {
-        self.loose && volume(found) > volume(region).saturating_mul(2).saturating_add(WORTH_ASKING)
+        let more_than = |elements: u128, times: u128| {
+            elements > volume(region).saturating_mul(times).saturating_add(WORTH_ASKING)
+        };
+        let found = volume(found);
+        self.loose && (more_than(found, 2) || more_than(found.saturating_mul(self.weight), HEAVY))
     }
 
     /// Whether what a box needs is found by looking at it.
@@ -140,7 +149,7 @@ pub(super) fn needs_by(stages: &Stages, id: TensorId, reads: &TensorAccess) -> N
                 || read.map.iter().any(local)
         };
         let loose = reads.reads.iter().any(|read| read.tensor == source && loose(read));
-        let need = Need { source, dims: dims.collect(), loose, gaps };
+        let need = Need { source, dims: dims.collect(), loose, weight: weight(stages, source), gaps };
         if source == id { needs.own = Some(need) } else { needs.sources.push(need) }
     }
     needs
@@ -184,7 +193,7 @@ fn host_need(stages: &Stages, take: TensorId, numbers: usize) -> Need {
         let parts = vec![Part { reach: Reach { driver, range, clip: None }, global: None }];
         NeedDim { motion: motion(&parts), parts }
     });
-    Need { source: take, dims: dims.collect(), loose: false, gaps: false }
+    Need { source: take, dims: dims.collect(), loose: false, weight: 1, gaps: false }
 }
 
 /// For every node, whether it follows coordinates, other than through data.
