@@ -129,12 +129,38 @@ fn coordinates_that_are_u64() {
         tensor b: i64[x: inf] =
             a[clamp(u64(x), 0, 10)] + a[u64(x % 7)] + 100 * a[u64(x) % 5] + 1000 * a[(u64(x) >> 3) % 6]
             + 10000 * a[u64(x) // 7 % 9] + 100000 * a[u64(x) & 3]
-            + 7 * a[u64(x)] + 11 * a[-u64(2)] + 13 * a[5 - u64(2 * x)] + 17 * a[3 * (u64(x) - u64(4))]
+            + 7 * a[u64(x)] + 19 * a[u64(x) // 1] + 23 * a[(u64(x - 3) >> 0) // 1 + 5] + 11 * a[-u64(2)] + 13 * a[5 - u64(2 * x)] + 17 * a[3 * (u64(x) - u64(4))]
             + (if u64(x) > 5 then a[u64(x)] else a[-x])
             + (if u64(x) < 10 then t[u64(x)] else 0) + (if u64(9) >= u64(x + 3) then t[x + 3] else 0)
             + (if 8 * u64(x) < 80 then t[x] else 0) + (if u64(k[x]) <= 9 then t[u64(k[x])] else 0)";
     let [reference, compiled] = both(script, 1 << 24);
     assert_eq!(numbers(&compiled, "b[-40:40]"), numbers(&reference, "b[-40:40]"));
+}
+
+/// The last coordinate and the first are read like all others, beside others, by tables and by casts.
+#[test]
+fn reads_as_far_as_the_index_space() {
+    let last = (1i64 << 62) - 2;
+    let script = format!(
+        "tensor a: i64[x: inf] = x
+         tensor up: i64[i: 2] = a.oindex({{x: [7, {last}]}})[i]
+         tensor down: i64[i: 2] = a.oindex({{x: [{}, 7]}})[i]
+         tensor both: i64[i: 2] = a.oindex({{x: [{}, {last}]}})[i]
+         tensor held: i64[i: inf] = a[clamp(i * 1000000000000000, 7, {last})]",
+        -last, -last
+    );
+    let [reference, compiled] = both(&script, 1 << 24);
+    let reads = [
+        ("up[0:2]", vec![7, last]),
+        ("down[0:2]", vec![-last, 7]),
+        ("both[0:2]", vec![-last, last]),
+        ("held[-1:2]", vec![7, 7, 1_000_000_000_000_000]),
+        ("held[4611:4613]", vec![4_611_000_000_000_000_000, last]),
+    ];
+    for (read, expected) in reads {
+        assert_eq!(numbers(&reference, read), expected, "{read}");
+        assert_eq!(numbers(&compiled, read), expected, "{read}");
+    }
 }
 
 /// A source that is read at two places, one step along the row and far below: what is between belongs to neither.

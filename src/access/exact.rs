@@ -63,7 +63,7 @@ pub fn fits(form: &Linear, floors: &[Floor], ends: &dyn Fn(Atom) -> Ends) -> boo
     let range = |atom| {
         let (lo, hi) = ends(atom);
         let finite = |end: i128| i64::try_from(end).ok().filter(|end| end.unsigned_abs() < INF as u64);
-        Interval::bounds(finite(lo), finite(hi + 1)).unwrap_or(Interval::all())
+        Interval::bounds(finite(lo), finite(hi).map(|hi| hi + 1)).unwrap_or(Interval::all())
     };
     bound(form, floors, Known { atom: &range, sum: &|_| None }).is_bounded()
         || residues(form, floors).is_some_and(|cases| {

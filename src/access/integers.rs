@@ -13,7 +13,7 @@ use crate::index::{INF, Interval};
 pub(super) fn interval(lo: Option<i128>, hi: Option<i128>) -> Option<Interval> {
     let fits =
         |value: i128| i64::try_from(value).ok().filter(|value| value.unsigned_abs() < INF.unsigned_abs());
-    Interval::new(fits(lo?)?, fits(hi? + 1)?).ok()
+    Interval::closed(fits(lo?)?, fits(hi?)?).ok()
 }
 
 /// `lo..hi`, or all integers where that is none.

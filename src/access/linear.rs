@@ -184,6 +184,9 @@ impl Forms {
             Op::Cast(a) if body.ty(a).is_int() => of(a).cloned(),
             Op::Binary(BinaryFn::Add, a, b) => of(a)?.plus(1, of(b)?),
             Op::Binary(BinaryFn::Sub, a, b) => of(a)?.plus(-1, of(b)?),
+            // What changes nothing: other quotients are those of a large number.
+            Op::Binary(BinaryFn::FloorDiv, a, b) if body.constant_int(b) == Some(1) => of(a).cloned(),
+            Op::Binary(BinaryFn::Shr, a, b) if body.constant_int(b) == Some(0) => of(a).cloned(),
             Op::Binary(BinaryFn::Mul, a, b) => match (of(a)?, of(b)?) {
                 (form, factor) | (factor, form) if factor.as_constant().is_some() => {
                     form.times(factor.offset)

@@ -474,8 +474,8 @@ fn from_float(range: FloatRange, to: Ty) -> Interval {
     let end = |value: f64| (value as i128).clamp(lowest, highest);
     let finite =
         |value: i128| i64::try_from(value).ok().filter(|value| value.unsigned_abs() < INF.unsigned_abs());
-    let values =
-        Interval::bounds(finite(end(range.lo)), finite(end(range.hi) + 1)).unwrap_or(Interval::all());
+    let values = Interval::bounds(finite(end(range.lo)), finite(end(range.hi)).map(|hi| hi + 1))
+        .unwrap_or(Interval::all());
     if range.nan { values.hull(small(0, 1)) } else { values }
 }
 
