@@ -13,7 +13,6 @@
 mod across;
 pub mod blank;
 #[cfg(feature = "jit")]
-#[cfg(feature = "jit")]
 mod board;
 pub mod data;
 #[cfg(feature = "jit")]
