@@ -470,7 +470,7 @@ mod tests {
                 for hi in lo..lo + 12 {
                     let mut values = (lo..hi).filter(|value| remainders.contains(floor_rem(*value, by)));
                     let expect = values.next().map_or(Interval::EMPTY, |first| {
-                        Interval::closed(first, values.last().unwrap_or(first)).unwrap()
+                        Interval::closed(first, values.next_back().unwrap_or(first)).unwrap()
                     });
                     let found = with_remainder(Interval::new(lo, hi).unwrap(), by, remainders);
                     assert_eq!(found, expect, "{lo}..{hi} by {by} in {remainders}");
