@@ -396,12 +396,40 @@ impl Forms {
     /// `⌊form / step⌋` where what is no multiple of `step` stays in one step, so that nothing is left to divide.
     ///
     /// ```text
-    /// 1024·i + j  in steps of 1024, j in 0..1024        i
+    /// 1024·i + j              in steps of 1024, j in 0..1024        i
+    /// x + 4032·⌊x / 64⌋       in steps of 4096                      ⌊x / 64⌋, since x - 64·⌊x / 64⌋ is in 0..64
     /// ```
     fn in_steps(&self, body: &Body, form: &Linear, step: i64) -> Option<Linear> {
-        let (whole, rest) = form.split(step);
-        let single = self.range(body, &rest).floor_div(step).single()?;
-        whole.plus(1, &Linear::constant(single))
+        let splits = [Some(form.split(step)), self.split_remainders(form, step)];
+        splits.into_iter().flatten().find_map(|(whole, rest)| {
+            let single = self.range(body, &rest).floor_div(step).single()?;
+            whole.plus(1, &Linear::constant(single))
+        })
+    }
+
+    /// The form as `step · whole + rest` where remainders stay whole; `None` if there are none.
+    fn split_remainders(&self, form: &Linear, step: i64) -> Option<(Linear, Linear)> {
+        let mut remainders = Linear::constant(0);
+        for (atom, factor) in &form.terms {
+            if let Some(own) = self.in_remainder(form, *atom, step)
+                && factor.checked_sub(own)? % step == 0
+            {
+                remainders = remainders.plus(own, &Linear::atom(*atom))?;
+            }
+        }
+        let (whole, rest) = form.plus(-1, &remainders)?.split(step);
+        (!remainders.terms.is_empty()).then_some((whole, rest.plus(1, &remainders)?))
+    }
+
+    /// The factor that a quotient has in a remainder of what it is a quotient of: -64·n where the form has n·x, for `⌊x / 64⌋`;
+    /// `None` where n·x is taken out in whole steps.
+    fn in_remainder(&self, form: &Linear, atom: Atom, step: i64) -> Option<i64> {
+        let Atom::Floor(number) = atom else { return None };
+        let Floor { form: Linear { terms, .. }, by } = &self.floors[number as usize];
+        let [(divided, 1)] = terms[..] else { return None };
+        let (_, times) =
+            form.terms.iter().find(|(other, _)| *other == divided).filter(|(_, times)| times % step != 0)?;
+        times.checked_mul(by.checked_neg()?)
     }
 
     /// How deep floor divisions are nested in a form.
@@ -511,6 +539,22 @@ mod tests {
         let sixth = forms.floor(&Body::default(), &rows, 6).unwrap();
         let Atom::Floor(number) = sixth.terms[0].0 else { panic!("{sixth:?}") };
         assert_eq!(forms.floors[number as usize], Floor { form: Linear::atom(Y), by: 2 });
+    }
+
+    /// `[4, 8, 4, 4]` with the middle dimensions in turn, as `[16, 32]`: the sheet of a volume.
+    #[test]
+    fn remainders_stay_in_steps() {
+        let mut forms = forms([(0, 16), (0, 32), (0, 1)]);
+        let body = Body::default();
+        let [p, q] = [Y, X].map(|atom| forms.floor(&body, &Linear::atom(atom), 4).unwrap());
+        let [r, s] = [Y, X].map(|atom| forms.rest(&body, &Linear::atom(atom), 4).unwrap());
+        let add = |a: Linear, factor, b: &Linear| a.plus(factor, b).unwrap();
+        let flat = add(add(add(p.times(128).unwrap(), 16, &q), 4, &r), 1, &s);
+        let plane = forms.floor(&body, &flat, 16).unwrap();
+        assert_eq!(plane, add(p.times(8).unwrap(), 1, &q));
+        let inside = forms.rest(&body, &flat, 16).unwrap();
+        assert_eq!(forms.floor(&body, &inside, 4).unwrap(), r);
+        assert_eq!(forms.rest(&body, &inside, 4).unwrap(), s);
     }
 
     #[test]
