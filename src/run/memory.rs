@@ -275,7 +275,9 @@ impl<'m> Call<'m> {
             places.iter().all(|place| place.size() >= LARGE)
         };
         let writes = if is_past { Writes::Past } else { Writes::Cached };
-        let lists = if lists.iter().any(|rows| is_far(rows)) { Lists::Far } else { Lists::Near };
+        // Where several elements in turn go along one row, it is near from the second on.
+        let once = written.layout.dims.len() == 1;
+        let lists = if once && lists.iter().any(|rows| is_far(rows)) { Lists::Far } else { Lists::Near };
         Call { module, args, pointers, written, numbers, writes, lists }
     }
 
