@@ -14,10 +14,11 @@
 
 use super::group::order;
 use super::needs::needs;
-use super::seams::{MOST_SEAMS, Sides, at_seams, bit, is_behind};
+use super::seams::{MOST_SEAMS, Seam, Sides, at_seams, bit, is_behind, seams};
 use super::spread::spread;
 use super::stages::Stages;
-use crate::access::linear::{Atom, Floor, Linear};
+use crate::access::linear::{Atom, Linear};
+use crate::access::{Access, TensorAccess};
 use crate::graph::TensorKind;
 use crate::graph::body::{Body, Coord, NodeId, Op, TensorId};
 use crate::graph::resolve_weak::Resolved;
@@ -95,9 +96,9 @@ pub(super) fn nearness(stages: &Stages, target: TensorId) -> BTreeMap<TensorId, 
 /// These stages with reads apart that move differently, as far as `target` needs them; `None` if it needs none such.
 pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
     let near = nearness(stages, target);
-    let (sewn, seams) = at_seams(stages, target, &near).unzip();
-    let (stages, seams) = (sewn.as_ref().unwrap_or(stages), seams.unwrap_or_default());
-    let spread = spread(stages, target, &near, &seams);
+    let (sewn, written) = at_seams(stages, target, &near).unzip();
+    let (stages, written) = (sewn.as_ref().unwrap_or(stages), written.unwrap_or_default());
+    let spread = spread(stages, target, &near, &written);
     let stages = spread.as_ref().unwrap_or(stages);
     let mut copier =
         Copier { stages, split: stages.clone(), ids: BTreeMap::new(), ways: BTreeMap::new(), count: 0 };
@@ -112,16 +113,14 @@ pub fn set_apart(stages: &Stages, target: TensorId) -> Option<Stages> {
             if access.tensor == reader.of || stages.is_at_hand(access.tensor) {
                 continue;
             }
-            let own = seams.of(stages, reader.of, access.read);
-            let map: Vec<Linear> = match own {
-                Some(_) => access.map.iter().map(|form| without_seams(form, &reads.floors)).collect(),
-                None => access.map.clone(),
-            };
+            let own = written.of(stages, reader.of, access.read);
+            let near = &near[&access.tensor];
+            let map = if own.is_some() { between_seams(access, reads, near) } else { access.map.clone() };
             let way = Way {
                 reader: reader.of,
                 moved_by: map.iter().map(moved_by).collect(),
                 offsets: map.iter().map(|form| form.offset).collect(),
-                near: near[&access.tensor].clone(),
+                near: near.clone(),
             };
             let sides = own.unwrap_or(0) ^ carried(stages, reader, access.read);
             let source = copier.copy_for(reader, access.tensor, way, sides);
@@ -211,19 +210,18 @@ impl Copier<'_> {
     }
 }
 
-/// The form by what moves on both sides of a seam: divisions that differ by where they begin count as one.
-fn without_seams(form: &Linear, floors: &[Floor]) -> Linear {
-    let mut whole = form.clone();
-    for (atom, factor) in &mut whole.terms {
-        let Atom::Floor(number) = atom else { continue };
-        let floor = &floors[*number as usize];
-        let alike = |other: &Floor| (other.by, &other.form.terms) == (floor.by, &floor.form.terms);
-        if is_behind(floor) {
-            whole.offset = whole.offset.saturating_add(*factor);
+/// The coordinates of a read on one side of its seams, where it moves on without jumps.
+fn between_seams(access: &Access, reads: &TensorAccess, near: &[u64]) -> Vec<Linear> {
+    let mut map = access.map.clone();
+    for Seam { dim, floor } in seams(reads, access, near) {
+        let form = &mut map[dim];
+        let factor = form.factor(Atom::Floor(floor));
+        form.terms.retain(|(atom, _)| *atom != Atom::Floor(floor));
+        if is_behind(&reads.floors[floor as usize]) {
+            form.offset = form.offset.saturating_add(factor);
         }
-        *number = floors.iter().position(alike).unwrap_or(0) as u32;
     }
-    whole
+    map
 }
 
 /// The sides of a reader, along what a read follows of its coordinates.

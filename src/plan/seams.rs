@@ -54,10 +54,11 @@ impl Seams {
 
 /// A division whose quotient a coordinate jumps with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Seam {
+pub(super) struct Seam {
     /// Along which dimension of the source.
-    dim: usize,
-    floor: u32,
+    pub(super) dim: usize,
+    /// Which division.
+    pub(super) floor: u32,
 }
 
 /// These stages with reads across seams written once per side, as far as `target` needs them; `None` if there are none.
@@ -90,7 +91,7 @@ pub(super) fn at_seams(
 }
 
 /// Where a read jumps further than what is near: its coordinates are remainders there.
-fn seams(access: &TensorAccess, read: &Access, near: &[u64]) -> Vec<Seam> {
+pub(super) fn seams(access: &TensorAccess, read: &Access, near: &[u64]) -> Vec<Seam> {
     let mut seams = Vec::new();
     for (dim, form) in read.map.iter().enumerate() {
         for (atom, factor) in &form.terms {
