@@ -167,13 +167,13 @@ impl Copier<'_> {
         if let Some((_, number)) = known.iter().find(|(known, _)| known.is_near(&way)) {
             return Twin { of: source, number: *number, sides };
         }
-        let number = match known.is_empty() {
-            _ if full => 0,
-            true => reader.number,
-            false => {
-                self.count += 1;
-                self.count
-            }
+        let number = if full {
+            0
+        } else if known.is_empty() {
+            reader.number
+        } else {
+            self.count += 1;
+            self.count
         };
         known.push((way, number));
         Twin { of: source, number, sides }

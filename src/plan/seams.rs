@@ -74,7 +74,8 @@ pub(super) fn at_seams(
         let seams = others.map(|read| (read.read, seams(access, read, &near[&read.tensor])));
         let seams: BTreeMap<NodeId, Vec<Seam>> =
             seams.filter(|(_, seams)| (1..=MOST_SEAMS).contains(&seams.len())).collect();
-        let Some(body) = stages.tensor(id).body().filter(|_| !seams.is_empty()) else { continue };
+        let short = |body: &&Resolved| !seams.is_empty() && body.body.len() <= MOST_NODES;
+        let Some(body) = stages.tensor(id).body().filter(short) else { continue };
         let mut sewer = Sewer::new(&body.body, &access.floors);
         let body = sewer.body(body, &seams);
         if body.body.len() > MOST_NODES {
@@ -128,7 +129,8 @@ fn follows_coordinates(form: &Linear, floors: &[Floor]) -> bool {
     })
 }
 
-/// How far back a remainder begins: those of `x - 1` and of `x` are next to each other, though one divides `x + 99`.
+/// Whether a remainder is of what lies before a seam where that of the coordinate itself is after it: `(x - 1) % 100` is
+/// next to `x % 100`, though it divides `x + 99`.
 pub(super) fn is_behind(Floor { form, by }: &Floor) -> bool {
     form.offset > by / 2
 }
