@@ -37,6 +37,7 @@ mod stream;
 mod stream_args;
 mod session;
 mod table;
+mod trace;
 mod tree;
 pub mod values;
 mod worker;

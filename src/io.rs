@@ -54,7 +54,7 @@ pub use error::IoError;
 pub use half::{from_f32 as half_bits, to_f32 as half_value};
 pub use npy::header_bytes as npy_header;
 pub use png::rgba_file;
-pub use replace::{remove_temporary, write_whole};
+pub use replace::{Pieces, nameless, remove_temporary, write_whole};
 pub use scalars::{scalar_at, store_scalar};
 pub use sparse::{Coordinates, read_sparse};
 pub use writer::{Place, Writer, stored_element};

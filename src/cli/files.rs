@@ -6,8 +6,8 @@ use crate::diagnostic::{Code, Diagnostic, Result, quoted};
 use crate::engine::files;
 pub(super) use crate::engine::files::{Folder, why};
 use crate::io::disk::{self as fs, File};
-use crate::io::write_whole;
-use std::io::{self, ErrorKind, Write};
+use crate::io::{Pieces, nameless, write_whole};
+use std::io::{self, BufWriter, ErrorKind, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// The text of a script.
@@ -50,6 +50,51 @@ pub(super) fn write(path: &Path, text: &str) -> Result<()> {
     replace(path, text).map_err(|error| Box::new(unwritable(path, &error)))
 }
 
+/// Something long that is written as it comes, so that nobody holds it, and appears at the end.
+pub(super) enum Growing {
+    /// Beside the file that it will be.
+    Beside(Pieces),
+    /// Somewhere else, for standard output and for devices and pipes, which others may be writing to meanwhile.
+    Apart(BufWriter<File>),
+}
+
+impl Growing {
+    pub(super) fn create(path: &Path) -> io::Result<Growing> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let other = fs::metadata(&target).is_ok_and(|old| !old.is_file() && !old.is_dir());
+        if is_stdin(path) || other {
+            let file = nameless(&std::env::temp_dir().join("itp"))?;
+            return Ok(Growing::Apart(BufWriter::new(file)));
+        }
+        Ok(Growing::Beside(Pieces::create(&target)?))
+    }
+
+    /// Where more is written.
+    pub(super) fn end(&mut self) -> &mut dyn Write {
+        match self {
+            Growing::Beside(file) => file,
+            Growing::Apart(file) => file,
+        }
+    }
+
+    /// Shows all of it at `path`, for which it was made.
+    pub(super) fn finish(self, path: &Path) -> io::Result<()> {
+        let file = match self {
+            Growing::Beside(file) => return file.commit(),
+            Growing::Apart(file) => file.into_inner().map_err(|error| error.into_error())?,
+        };
+        (&file).rewind()?;
+        let copied = match is_stdin(path) {
+            true => io::copy(&mut &file, &mut io::stdout().lock()),
+            false => io::copy(&mut &file, &mut File::append(path)?),
+        };
+        match copied {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            copied => copied.map(|_| ()),
+        }
+    }
+}
+
 /// Whether `path` could be written: its folder is there, and it is none itself.
 pub(super) fn can_write(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -67,7 +112,7 @@ pub(super) fn create(path: &Path, text: &str) -> Result<()> {
     made.map_err(|error| Box::new(unwritable(path, &error)))
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Diagnostic {
+pub(super) fn unwritable(path: &Path, error: &io::Error) -> Diagnostic {
     let diagnostic = Diagnostic::new(Code::E0003, format!("cannot write {}: {}", named(path), why(error)));
     if error.kind() == ErrorKind::AlreadyExists {
         diagnostic.help("choose another name, or remove the file first")

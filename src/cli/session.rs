@@ -12,6 +12,7 @@ use super::progress::Progress;
 use super::report::Report;
 use super::script::Script;
 use super::source::{Origin, Source};
+use super::trace::Spans;
 use super::values::is_stdin;
 use crate::compile::Program;
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, closest, quoted};
@@ -20,17 +21,16 @@ use crate::graph::view::View;
 use crate::graph::{Output, TensorKind};
 use crate::io;
 use crate::run::Kind;
-use crate::run::job::{Trace, What, cancelled};
+use crate::run::job::{Trace, cancelled};
 use crate::run::stats::Stats;
 use crate::source::Sources;
 use crate::syntax;
-use serde_json::{Value, json};
+use serde_json::Value;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A compiled script with its data.
@@ -39,7 +39,7 @@ pub(super) struct Session {
     pub(super) name: String,
     pub(super) engine: Engine,
     pub(super) progress: Arc<Progress>,
-    trace: Option<Arc<Trace>>,
+    trace: Option<Arc<Mutex<Spans>>>,
     start: Instant,
 }
 
@@ -76,8 +76,11 @@ pub(super) fn open(
     bind_streams(&mut engine, (file, &name), script, &stop, report)?;
     let progress = Arc::new(Progress::new(report.is_quiet()));
     engine.on_progress(progress.listener());
-    let trace = options.trace.as_ref().map(|_| Arc::new(Trace::new(move || micros(start))));
-    trace.iter().for_each(|trace| engine.record(trace.clone()));
+    let trace = options.trace.as_ref().map(|path| Arc::new(Mutex::new(Spans::of(path))));
+    for spans in trace.iter().cloned() {
+        let take = move |event| spans.lock().unwrap_or_else(PoisonError::into_inner).add(&event);
+        engine.record(Arc::new(Trace::handed(move || micros(start), take)));
+    }
     let ending = if streams.is_empty() { Ending::Soon } else { Ending::Orderly };
     stop_on_signals(stop, ending, &name, report)?;
     Ok(Session { name, engine, progress, trace, start })
@@ -321,7 +324,10 @@ impl Session {
             written(path, &format!("{json:#}\n"), report)?;
         }
         match (&options.trace, &self.trace) {
-            (Some(path), Some(trace)) => written(path, &chrome_trace(trace), report),
+            (Some(path), Some(spans)) => {
+                let finished = spans.lock().unwrap_or_else(PoisonError::into_inner).finish();
+                finished.map_err(|error| report.fail(&files::shown(path), files::unwritable(path, &error)))
+            }
             (Some(_), None) | (None, _) => Ok(()),
         }
     }
@@ -348,23 +354,6 @@ fn written(path: &Path, text: &str, report: &mut Report) -> Result<(), Outcome> 
         };
     }
     files::write(path, text).map_err(|diagnostic| report.fail(&files::shown(path), *diagnostic))
-}
-
-/// The format of chrome://tracing: complete events with times in microseconds.
-fn chrome_trace(trace: &Trace) -> String {
-    let mut text = "{\n  \"displayTimeUnit\": \"ms\",\n  \"traceEvents\": [".to_owned();
-    let mut before = "\n    ";
-    // One at a time: as one value, all of them would take ten times as much memory as their text.
-    trace.each_event(|event| {
-        if event.what == What::Compute {
-            let (start, duration) = (event.start, event.duration);
-            let event = json!({"name": event.name, "ph": "X", "ts": start, "dur": duration, "pid": 1, "tid": event.worker});
-            let _ = write!(text, "{before}{event}");
-            before = ",\n    ";
-        }
-    });
-    text.push_str("\n  ]\n}\n");
-    text
 }
 
 /// Options that tell about a run are there for all commands; where nothing runs they have nothing to tell.

@@ -11,7 +11,7 @@ use super::disk::{self as fs, File};
 use super::error::{Fault, Result, fault};
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -48,6 +48,48 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
         replace.commit()
     };
     write().map_err(Fault::into_io)
+}
+
+/// A file that is written piece by piece, and replaces what its place holds at the end: all of it, or nothing.
+#[derive(Debug)]
+pub struct Pieces {
+    file: BufWriter<File>,
+    replace: Replace,
+}
+
+impl Pieces {
+    /// Checks that `path` can be written, and opens a file beside it.
+    pub fn create(path: &Path) -> io::Result<Pieces> {
+        let begin = || {
+            let replace = Replace::create(path)?;
+            Ok(Pieces { file: BufWriter::new(replace.handle()?), replace })
+        };
+        begin().map_err(Fault::into_io)
+    }
+
+    /// Gives the file its name.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.replace.commit().map_err(Fault::into_io)
+    }
+}
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A file beside `target` without a name: nobody else needs one, and it cannot be left behind.
+pub fn nameless(target: &Path) -> io::Result<File> {
+    let (file, path) = beside_plain(target)?;
+    fs::remove_file(&path)?;
+    forget(&path);
+    Ok(file)
 }
 
 /// A file that is being written and not yet visible under its name.

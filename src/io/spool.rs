@@ -1,9 +1,9 @@
 //! Elements that wait on the disk until the last one has come: for the range of all values, or to join planes.
 
-use super::disk::{self as fs, File};
+use super::disk::File;
 use super::elements::to_f64;
 use super::error::Result;
-use super::replace::{beside, forget};
+use super::replace::nameless;
 use super::shape::join_planes;
 use crate::graph::types::Element;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -24,12 +24,8 @@ pub(super) struct Spool {
 impl Spool {
     /// A spool on the disk that `target` will be on.
     pub(super) fn create(target: &Path, element: Element) -> Result<Spool> {
-        let (file, path) = beside(target)?;
-        // It is open, and nobody else needs its name; without one it cannot be left behind.
-        fs::remove_file(&path)?;
-        forget(&path);
         Ok(Spool {
-            file: BufWriter::new(file),
+            file: BufWriter::new(nameless(target)?),
             element,
             values: Vec::new(),
             range: (f64::INFINITY, f64::NEG_INFINITY),

@@ -24,7 +24,7 @@ use crate::plan::stop::Stop;
 use crate::plan::timeline::Timeline;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Runs the reads of one compiled script; made once per program, so it may keep kernels between reads.
 pub trait Backend: Send + Sync {
@@ -211,7 +211,15 @@ pub struct Trace {
     clock: Box<dyn Fn() -> u64 + Send + Sync>,
     /// Whether everything that happens to a tile is recorded, or only that it is computed.
     detailed: bool,
-    events: Mutex<Vec<Event>>,
+    told: Mutex<Told>,
+}
+
+/// Where events go.
+enum Told {
+    /// They are kept, for whoever asks afterwards.
+    Kept(Vec<Event>),
+    /// They are handed on as they come.
+    Handed(Box<dyn FnMut(Event) + Send>),
 }
 
 /// What happens to a tile.
@@ -245,7 +253,15 @@ pub struct Event {
 impl Trace {
     /// A trace whose `clock` gives microseconds since it began.
     pub fn new(clock: impl Fn() -> u64 + Send + Sync + 'static) -> Trace {
-        Trace { clock: Box::new(clock), detailed: false, events: Mutex::default() }
+        Trace { clock: Box::new(clock), detailed: false, told: Mutex::new(Told::Kept(Vec::new())) }
+    }
+
+    /// The same, which keeps nothing: `take` has each event when it is over, so not in the order in which they began.
+    pub fn handed(
+        clock: impl Fn() -> u64 + Send + Sync + 'static,
+        take: impl FnMut(Event) + Send + 'static,
+    ) -> Trace {
+        Trace { told: Mutex::new(Told::Handed(Box::new(take))), ..Trace::new(clock) }
     }
 
     /// A trace of everything, whose time is the number of looks at its clock: the same for every run on one worker.
@@ -275,7 +291,14 @@ impl Trace {
     }
 
     fn add(&self, event: Event) {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+        match &mut *self.told() {
+            Told::Kept(events) => events.push(event),
+            Told::Handed(take) => take(event),
+        }
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One line per event, without times.
@@ -291,17 +314,13 @@ impl Trace {
         self.events().iter().map(line).collect()
     }
 
-    /// Everything recorded so far, by start.
+    /// Everything that was recorded and kept so far, by start.
     pub fn events(&self) -> Vec<Event> {
-        let mut events = Vec::new();
-        self.each_event(|event| events.push(event.clone()));
-        events
-    }
-
-    /// Visits everything recorded so far, by start.
-    pub fn each_event(&self, visit: impl FnMut(&Event)) {
-        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut events = match &*self.told() {
+            Told::Kept(events) => events.clone(),
+            Told::Handed(_) => Vec::new(),
+        };
         events.sort_by_key(|event| (event.start, event.worker));
-        events.iter().for_each(visit);
+        events
     }
 }
