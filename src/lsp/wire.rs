@@ -15,6 +15,9 @@ use std::thread::JoinHandle;
 const LONGEST_MESSAGE: u64 = 64 << 20;
 /// Bytes of what stands before a message, at the most.
 const LONGEST_HEAD: u64 = 1 << 16;
+/// Brackets, commas and colons of a message, at the most. Each begins a value or a name, and as part of a tree one may take
+/// hundreds of bytes, whatever its text; an edit at one place has 16.
+const MOST_PARTS: usize = 500_000;
 
 /// The threads that read and write.
 pub(super) struct Threads {
@@ -78,7 +81,26 @@ fn read(from: &mut impl BufRead) -> Result<Option<Message>, String> {
     if (bytes.len() as u64) < size {
         return Err(format!("a message ends after {} of {size} bytes", bytes.len()));
     }
+    let parts = parts(&bytes);
+    if parts > MOST_PARTS {
+        return Err(format!("a message has {parts} brackets, commas and colons, more than {MOST_PARTS}"));
+    }
     serde_json::from_slice(&bytes).map(Some).map_err(|error| format!("a message makes no sense: {error}"))
+}
+
+/// The brackets, commas and colons outside of texts.
+fn parts(message: &[u8]) -> usize {
+    let (mut parts, mut inside, mut at) = (0, false, 0);
+    while let Some(byte) = message.get(at) {
+        match byte {
+            b'\\' if inside => at += 1,
+            b'"' => inside = !inside,
+            b'{' | b'[' | b',' | b':' if !inside => parts += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    parts
 }
 
 /// The length that stands before a message; none at the end.
@@ -139,6 +161,19 @@ mod tests {
         let one = "Content-Length: 14\r\n\r\n{\"method\":\"a\"}";
         let other = "Content-Type: x\r\ncontent-length: 14\r\n\r\n{\"method\":\"b\"}";
         check(&format!("{one}{other}{one}"), Ok(&["a", "b", "a"]));
+    }
+
+    #[test]
+    fn parts_are_counted_outside_of_texts() {
+        for (message, expect) in [
+            ("", 0),
+            (r#"{"a": [1, {}], "b": null}"#, 7),
+            (r#""{[,:""#, 0),
+            (r#"["\"[", "\\", [["#, 5),
+            (r#"["\"#, 1),
+        ] {
+            assert_eq!(parts(message.as_bytes()), expect, "{message}");
+        }
     }
 
     #[test]

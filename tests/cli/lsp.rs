@@ -445,11 +445,14 @@ fn it_ends_when_the_editor_says_so_or_goes_away() {
 fn messages_that_are_too_long_end_the_session() {
     let folder = Folder::new();
     let long = "X".repeat(1 << 20);
+    let many = "{},".repeat(5 << 20);
+    let many = format!("Content-Length: {}\r\n\r\n[{many}0]", many.len() + 3);
     let cases = [
         ("Content-Length: 9000000000\r\n\r\n{}", "a message of 9000000000 bytes, more than 67108864"),
         ("Content-Length: 18446744073709551615\r\n\r\n{}", "more than 67108864"),
         ("Content-Length: 67108864\r\n\r\n{}", "ends after 2 of 67108864 bytes"),
         (&*long, "no field and value"),
+        (&*many, "a message has 10485761 brackets, commas and colons, more than 500000"),
     ];
     for (said, told) in cases {
         let mut command = folder.command(&["lsp"]);
