@@ -56,7 +56,7 @@ pub struct Accesses {
 /// How one body reads tensors.
 #[derive(Clone, Debug, Default)]
 pub struct TensorAccess {
-    /// In the order of the body.
+    /// In the order of the body, each node once.
     pub reads: Vec<Access>,
     /// The coordinates of those reads as the script writes them: of a view, where there is one in between.
     pub written: Vec<Written>,
@@ -83,6 +83,14 @@ pub struct Access {
     pub global: Vec<Option<Reach>>,
     /// The conditions under which it happens, innermost first.
     pub conditions: Vec<(NodeId, bool)>,
+}
+
+impl TensorAccess {
+    /// What is known about the read that is this node.
+    pub fn read(&self, id: NodeId) -> Option<&Access> {
+        let at = self.reads.binary_search_by_key(&id, |read| read.read).ok()?;
+        Some(&self.reads[at])
+    }
 }
 
 /// One coordinate of a read as the script writes it.

@@ -45,6 +45,7 @@ pub mod upstream;
 pub mod uses;
 pub mod view;
 pub mod vocabulary;
+pub mod weights;
 pub mod window;
 mod window_clause;
 

@@ -10,7 +10,8 @@
 //!
 //! From the inside out: [`code`] is instructions on scalars and registers alike; [`ints`], [`divide`], [`floats`] and
 //! [`half`] the arithmetic in them; [`lanes`] how a value of the loop IR lies in registers; [`arithmetic`], [`casts`],
-//! [`wide`] and [`memory`] what its operations make of that; [`emit`] and [`control`] the statements and loops around it.
+//! [`wide`] and [`memory`] what its operations make of that; [`emit`] and [`control`] the statements and loops around it;
+//! [`size`] how long that will be.
 #![allow(unsafe_code)]
 
 mod arithmetic;
@@ -28,6 +29,7 @@ mod memory;
 mod nest;
 mod remainder;
 mod rows;
+mod size;
 mod target;
 mod wide;
 
@@ -59,6 +61,8 @@ pub struct JitOptions {
     pub regalloc_checker: bool,
     /// The widest vectors that rows may use.
     pub vectors: Vectors,
+    /// Whether [`Module::clif`], [`Module::asm`] and [`Module::machine_code`] will be asked for; they are empty otherwise.
+    pub shows: bool,
 }
 
 /// How wide vectors are, in bits.
@@ -98,7 +102,12 @@ impl Vectors {
 
 impl Default for JitOptions {
     fn default() -> Self {
-        JitOptions { verifier: cfg!(debug_assertions), regalloc_checker: false, vectors: Vectors::best() }
+        JitOptions {
+            verifier: cfg!(debug_assertions),
+            regalloc_checker: false,
+            vectors: Vectors::best(),
+            shows: true,
+        }
     }
 }
 
@@ -148,6 +157,13 @@ struct Compiled {
     entry: Entry,
     args: usize,
     buffers: usize,
+    /// Whether it has rows in wide vectors.
+    wide: bool,
+    shown: Option<Shown>,
+}
+
+/// What is kept of a kernel to show its code.
+struct Shown {
     function: Function,
     /// The code of its rows that have wide vectors.
     rows: Vec<Vec<u8>>,
@@ -223,26 +239,33 @@ pub fn compile(kernels: &[Kernel], options: &JitOptions) -> Result<Module, Strin
     let mut memory = CodeMemory(Some(JITModule::new(builder)));
     let module = memory.0.as_mut().expect("just made");
     let defined: Result<Vec<_>, String> =
-        kernels.iter().map(|kernel| define(module, &targets, kernel, options.vectors)).collect();
+        kernels.iter().map(|kernel| define(module, &targets, kernel, options)).collect();
     let defined = defined?;
     module.finalize_definitions().map_err(|error| error.to_string())?;
-    let finish = |(kernel, (id, function, rows)): (&Kernel, (FuncId, Function, Vec<Vec<u8>>))| {
+    let finish = |(kernel, Defined { id, wide, shown }): (&Kernel, Defined)| {
         // SAFETY: the function was defined with the signature of `Entry`: three pointers, nothing back.
         let entry = unsafe { std::mem::transmute::<*const u8, Entry>(module.get_finalized_function(id)) };
         let (args, buffers) = (kernel.args.len(), kernel.buffers.len());
-        Compiled { entry, args, buffers, function, rows, clif: OnceLock::new() }
+        Compiled { entry, args, buffers, wide, shown }
     };
     let kernels = kernels.iter().zip(defined).map(finish).collect();
     Ok(Module { kernels, targets, vectors: options.vectors, _memory: memory })
 }
 
-/// Adds the code of a kernel; gives its CLIF and the code of its wide rows, too.
+/// A kernel whose code is there.
+struct Defined {
+    id: FuncId,
+    wide: bool,
+    shown: Option<Shown>,
+}
+
+/// Adds the code of a kernel.
 fn define(
     module: &mut JITModule,
     targets: &Targets,
     kernel: &Kernel,
-    vectors: Vectors,
-) -> Result<(FuncId, Function, Vec<Vec<u8>>), String> {
+    options: &JitOptions,
+) -> Result<Defined, String> {
     let failed = |error: String| format!("kernel `{}`: {error}", kernel.name);
     let mut signature = module.make_signature();
     signature.params.extend([AbiParam::new(I64); 3]);
@@ -255,7 +278,7 @@ fn define(
         tables.push(table_address(&mut context.func, data));
     }
     let mut rows = Vec::new();
-    for row in rows::compile_all(kernel, vectors) {
+    for row in rows::compile_all(kernel, options.vectors) {
         let row = row.map(|row| {
             let convention = module.isa().default_call_conv();
             let function = define_bytes(module, &mut context.func, &row.bytes, convention)?;
@@ -266,15 +289,18 @@ fn define(
     let ask = asks::code(kernel);
     let ask = ask.map(|bytes| define_bytes(module, &mut context.func, &bytes, CallConv::PreserveAll));
     let ask = ask.transpose().map_err(failed)?;
-    let codes = rows.iter().flatten().map(|wide| wide.row.bytes.clone()).collect();
+    let wide = rows.iter().any(Option::is_some);
+    let codes = rows.iter().flatten().filter(|_| options.shows).map(|wide| wide.row.bytes.clone()).collect();
     let mut scratch = FunctionBuilderContext::new();
     let builder = FunctionBuilder::new(&mut context.func, &mut scratch);
     emit::emit(builder, kernel, tables, (rows, ask), module.target_config());
-    let function = context.func.clone();
-    define_kernel(module, targets.of(&function), id, &mut context).map_err(failed)?;
+    let shown =
+        options.shows.then(|| Shown { function: context.func.clone(), rows: codes, clif: OnceLock::new() });
+    let isa = targets.of(&context.func);
+    define_kernel(module, isa, id, &mut context).map_err(failed)?;
     match library_call(&context) {
         Some(name) => Err(failed(format!("needs the library function `{name}`"))),
-        None => Ok((id, function, codes)),
+        None => Ok(Defined { id, wide, shown }),
     }
 }
 
@@ -400,7 +426,7 @@ impl Module {
 
     /// The vectors of a kernel's rows, the widest if they differ.
     pub fn used(&self, kernel: usize) -> Vectors {
-        if self.kernels[kernel].rows.is_empty() { Vectors::V128 } else { self.vectors }
+        if self.kernels[kernel].wide { self.vectors } else { Vectors::V128 }
     }
 
     /// The widest vectors that its rows may use.
@@ -410,29 +436,29 @@ impl Module {
 
     /// The CLIF of a kernel, before optimisation.
     pub fn clif(&self, kernel: usize) -> &str {
-        let compiled = &self.kernels[kernel];
-        compiled.clif.get_or_init(|| compiled.function.display().to_string())
+        let Some(shown) = &self.kernels[kernel].shown else { return "" };
+        shown.clif.get_or_init(|| shown.function.display().to_string())
     }
 
     /// The machine code of a kernel and of its wide rows, each from its entry on, constants last; compiles it once more.
     pub fn machine_code(&self, kernel: usize) -> Vec<Vec<u8>> {
-        let compiled = &self.kernels[kernel];
-        let mut context = Context::for_function(compiled.function.clone());
-        let own = context.compile(self.targets.of(&compiled.function), &mut ControlPlane::default());
+        let Some(shown) = &self.kernels[kernel].shown else { return Vec::new() };
+        let mut context = Context::for_function(shown.function.clone());
+        let own = context.compile(self.targets.of(&shown.function), &mut ControlPlane::default());
         let own = own.map(|code| code.code_buffer().to_vec()).ok();
-        own.into_iter().chain(compiled.rows.iter().cloned()).collect()
+        own.into_iter().chain(shown.rows.iter().cloned()).collect()
     }
 
     /// The machine code of a kernel as text; compiles it once more.
     pub fn asm(&self, kernel: usize) -> String {
-        let function = &self.kernels[kernel].function;
+        let Some(Shown { function, rows, .. }) = &self.kernels[kernel].shown else { return String::new() };
         let mut context = Context::for_function(function.clone());
         context.set_disasm(true);
         let mut text = match context.compile(self.targets.of(function), &mut ControlPlane::default()) {
             Ok(code) => code.vcode.clone().unwrap_or_default(),
             Err(error) => format!("{:?}", error.inner),
         };
-        for (number, row) in self.kernels[kernel].rows.iter().enumerate() {
+        for (number, row) in rows.iter().enumerate() {
             text.push_str(&format!("row {number}:\n{}", rows::disassembled(row)));
         }
         text

@@ -68,6 +68,9 @@ pub fn body_footprint(
     numbers: &[Interval],
 ) -> BTreeMap<TensorId, Region> {
     let body = &resolved.body;
+    if body.reads().next().is_none() {
+        return BTreeMap::new();
+    }
     let domains = coordinates(resolved, region, windows, numbers);
     let mut ranges = Ranges::new(body, resolved.root, windows, domains);
     let mut needs: BTreeMap<TensorId, Region> = BTreeMap::new();

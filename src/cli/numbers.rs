@@ -92,11 +92,18 @@ pub(super) fn times(seconds: &Seconds) -> String {
     lines.join("\n")
 }
 
+/// Bytes for compiling that are not worth a word.
+const MODEST: u64 = 32 << 20;
+
 /// What a run would do, one fact per line.
 pub(super) fn plan_lines(plan: &Plan) -> String {
+    let compiling = match plan.bytes_compiling {
+        ..=MODEST => String::new(),
+        more => format!(", and up to {} to compile long bodies", bytes(more)),
+    };
     let mut lines = vec![
         format!("tiles      {}, {} live at the peak", plan.tiles, plan.live_peak),
-        format!("memory     {} at the peak", bytes(plan.bytes_peak)),
+        format!("memory     {} at the peak{compiling}", bytes(plan.bytes_peak)),
         format!("recompute  {:.3} elements computed per element needed", plan.recompute_factor),
         format!("kernels    {}", plan.kernels),
     ];

@@ -1,12 +1,12 @@
 //! Who reads whom: the DAG and its order, cycles, recurrences, and tensors that nothing needs.
 
-use super::body::{Body, Coord, MAX_NODES, MathFn, Node, NodeId, Op, TensorId};
+use super::body::{Body, Coord, MAX_NODES, NodeId, Op, TensorId};
 use super::check::Checker;
 use super::elaborate::too_many_operations;
 use super::evaluate::Library;
 use super::scalar::BinaryFn;
 use super::slices::Names;
-use super::types::Element;
+use super::weights::{called, operations};
 use super::{Graph, Parts, Recurrence, Tensor, TensorKind, WindowBody};
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Result, quoted};
 use crate::index::Dim;
@@ -42,14 +42,17 @@ pub(super) fn graph(mut checker: Checker<'_>, parts: Parts) -> Option<Graph> {
         warn_dead(&checker.tensors, &reads, &checker.mentioned, &parts, checker.diagnostics);
     }
     let tensors = std::mem::take(&mut checker.tensors);
-    ask_for_math(&mut checker, &tensors, &parts);
+    if !ask_for_math(&mut checker, &tensors, &parts) {
+        return None;
+    }
     let names = Names::new(&mut checker);
     let Parts { params, views, sets, outputs } = parts;
     Some(Graph { tensors, views, params, outputs, sets, dag, order, math: checker.into_math(), names })
 }
 
-/// Works out every math function that a body calls; what they are made of counts as operations of the body.
-fn ask_for_math(checker: &mut Checker<'_>, tensors: &[Tensor], parts: &Parts) {
+/// Works out every math function that a body calls; what they are made of counts as operations of the body. False if one has too
+/// many: nobody works out what it reads.
+fn ask_for_math(checker: &mut Checker<'_>, tensors: &[Tensor], parts: &Parts) -> bool {
     let bodies = tensors.iter().flat_map(Tensor::bodies).chain(parts.sets.iter().map(|set| &set.body));
     let nodes = bodies.clone().flat_map(|resolved| resolved.body.nodes());
     let calls: BTreeSet<_> = nodes.filter_map(|(_, node)| called(node)).collect();
@@ -57,34 +60,17 @@ fn ask_for_math(checker: &mut Checker<'_>, tensors: &[Tensor], parts: &Parts) {
         .into_iter()
         .map(|call| (call, checker.function(call.0, call.1).map_or(1, |made| made.0.len().max(1))))
         .collect();
+    let mut short = true;
     for resolved in bodies {
         // Nodes alone were counted when they were made.
-        let beside: usize = resolved.body.nodes().map(|(_, node)| weight(node, &sizes) - 1).sum();
-        if beside > 0 && resolved.body.len() + beside > MAX_NODES {
+        let operations = operations(&resolved.body, |call| sizes.get(call).copied());
+        if operations > resolved.body.len() && operations > MAX_NODES {
             let span = resolved.body.node(resolved.root).span;
             checker.diagnostics.push(too_many_operations(span));
+            short = false;
         }
     }
-}
-
-/// The math function that a node calls.
-fn called(node: &Node) -> Option<(MathFn, Element)> {
-    match node.op {
-        Op::Math(function, _) => Some((function, node.ty.strong()?)),
-        _ => None,
-    }
-}
-
-/// What an integer division or power becomes: instructions by the dozen, since none of them may trap.
-const DIVISION: usize = 16;
-
-/// Operations that a node becomes, roughly.
-fn weight(node: &Node, sizes: &BTreeMap<(MathFn, Element), usize>) -> usize {
-    let divides = |function| matches!(function, BinaryFn::FloorDiv | BinaryFn::Rem | BinaryFn::Pow);
-    match node.op {
-        Op::Binary(function, ..) if divides(function) && !node.ty.is_float() => DIVISION,
-        _ => called(node).and_then(|call| sizes.get(&call)).copied().unwrap_or(1),
-    }
+    short
 }
 
 /// The tensors that a tensor reads, each with the place where it first does.

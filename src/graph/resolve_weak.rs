@@ -33,7 +33,7 @@ struct Demand {
 /// The part of `body` that `root` needs, computed as `target`; `float` is what lone weak floats become.
 pub fn resolve_weak(body: &Body, root: NodeId, target: Element, float: Element) -> Resolved {
     let demands = all_demands(body, root, Demand { element: target.computed(), float });
-    let mut out = Emitter { old: body, new: Body::default(), done: HashMap::new() };
+    let mut out = Emitter { old: body, new: Body::default(), done: HashMap::new(), tables: HashMap::new() };
     out.new.binders = body.binders.clone();
     for (id, wanted) in demands.iter().enumerate() {
         wanted.iter().for_each(|demand| out.emit(NodeId(id as u32), *demand));
@@ -125,6 +125,17 @@ struct Emitter<'b> {
     old: &'b Body,
     new: Body,
     done: HashMap<(NodeId, Demand), NodeId>,
+    /// Tables that have been rounded: a body may read one at thousands of places.
+    tables: HashMap<(TableId, Element), TableId>,
+}
+
+fn rounded(table: &Arc<Table>, element: Element) -> Arc<Table> {
+    if table.ty == Ty::Strong(element) {
+        return table.clone();
+    }
+    let values: Vec<Scalar> = table.values.iter().map(|value| value.cast(element)).collect();
+    let (name, shape) = (table.name.clone(), table.shape.clone());
+    Arc::new(Table { values, ty: Ty::Strong(element), name, shape })
 }
 
 impl Emitter<'_> {
@@ -171,17 +182,12 @@ impl Emitter<'_> {
 
     /// The table with its entries rounded to `element`.
     fn table(&mut self, id: TableId, element: Element) -> TableId {
-        let old = &self.old.tables[id.index()];
-        if old.ty == Ty::Strong(element) {
-            return self.new.table(old.clone());
+        if let Some(known) = self.tables.get(&(id, element)) {
+            return *known;
         }
-        let values: Vec<Scalar> = old.values.iter().map(|value| value.cast(element)).collect();
-        self.new.table(Arc::new(Table {
-            values,
-            ty: Ty::Strong(element),
-            name: old.name.clone(),
-            shape: old.shape.clone(),
-        }))
+        let table = self.new.table(rounded(&self.old.tables[id.index()], element));
+        self.tables.insert((id, element), table);
+        table
     }
 
     /// Obligations of reads that are still there, for each way they are computed.

@@ -5,6 +5,8 @@
 //!                                          while x < hi      { body in scalars;    x += 1 }
 //! ```
 //!
+//! The code of a very long row is the second of these loops alone.
+//!
 //! A value that varies along the row crosses blocks in registers of lanes, any other as a scalar.
 
 use super::emit::{Emitter, Place, Width};
@@ -169,7 +171,7 @@ impl Emitter<'_, '_> {
             return self.wide_row(looped, &wide);
         }
         let (lo, hi) = (self.scalar(looped.lo), self.scalar(looped.hi));
-        let rest = self.strip(looped, lo, hi, Width::Lanes);
+        let rest = if self.in_lanes { self.strip(looped, lo, hi, Width::Lanes) } else { lo };
         if !seeded::active(Bug::RowTail) {
             self.strip(looped, rest, hi, Width::Scalar);
         }

@@ -10,6 +10,7 @@ use super::code::Code;
 use super::lanes::Val;
 use super::memory::Memory;
 use super::nest::WideRow;
+use super::size;
 use crate::graph::types::Element;
 use crate::loops::ir::{Block, BufferId, Kernel, LoopKind, Op, Statement, ValueId};
 use crate::loops::vary::varying;
@@ -19,6 +20,10 @@ use cranelift_codegen::ir::{FuncRef, GlobalValue, InstBuilder, MemFlagsData, Val
 use cranelift_codegen::isa::TargetFrontendConfig;
 use cranelift_frontend::FunctionBuilder;
 use std::collections::VecDeque;
+
+/// Instructions of rows in lanes, about, beyond which they are done step by step, in a third of the instructions or less. Each takes
+/// some 1.3 µs and 370 bytes to compile (2026-11-19, Zen 5), and the registers of code that long are on the stack anyway.
+const LONGEST_LANES: usize = 100_000;
 
 /// Fills the function of `builder` with the code of `kernel`; `tables` are where its tables lie.
 pub(super) fn emit(
@@ -35,6 +40,7 @@ pub(super) fn emit(
     let [args, pointers, stop] = [0, 1, 2].map(|at| code.builder.block_params(entry)[at]);
     let load = |at: usize| code.ins().load(I64, trusted(), pointers, 8 * at as i32);
     let buffers = (0..kernel.buffers.len()).map(load).collect();
+    let in_lanes = size::in_lanes(kernel, &rows) <= LONGEST_LANES;
     let mut emitter = Emitter {
         code,
         kernel,
@@ -47,6 +53,7 @@ pub(super) fn emit(
         tables,
         rows: rows.into(),
         ask,
+        in_lanes,
         place: Place { width: Width::Scalar, depth: 0, guarded: false, carries: false },
         woven: Vec::new(),
     };
@@ -98,6 +105,8 @@ pub(super) struct Emitter<'k, 'f> {
     pub(super) rows: VecDeque<Option<WideRow>>,
     /// What asks for lines, if the kernel goes along lists.
     pub(super) ask: Option<FuncRef>,
+    /// Whether rows without wide code are done in lanes.
+    pub(super) in_lanes: bool,
     pub(super) place: Place,
     /// Stores of the row under construction that are done together, in lanes.
     pub(super) woven: Vec<Woven>,

@@ -29,6 +29,7 @@ mod memory;
 mod nans;
 mod ops;
 mod past;
+mod pool;
 mod program;
 mod remainder;
 mod select;
@@ -46,11 +47,6 @@ use super::{Vectors, target};
 use crate::loops::ir::{Block, BufferId, For, Kernel, LoopKind, Statement};
 use evex::Bits;
 
-/// Slots of a frame, at the most.
-const MOST_SLOTS: usize = 1024;
-/// Instructions of a row, at the most.
-const MOST_INSTRUCTIONS: usize = 400_000;
-
 /// The code of a row.
 pub(super) struct Row {
     /// Runs anywhere; needs nothing else.
@@ -63,7 +59,7 @@ pub(super) struct Row {
 fn compile(kernel: &Kernel, row: &For, bits: Bits) -> Result<Row, &'static str> {
     let mut program = select::select(kernel, row, bits)?;
     let past = past::past(&mut program);
-    if program.slots.len() > MOST_SLOTS || program.insts.len() > MOST_INSTRUCTIONS {
+    if program.is_too_long() {
         return Err("too long");
     }
     let written = |buffer: BufferId| kernel.buffers[buffer.index()].written;

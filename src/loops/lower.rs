@@ -49,6 +49,7 @@ use draft::Draft;
 use layout::Layout;
 pub use layout::{BufferBox, BufferDim};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use strips::{Piece, Strip};
 
 /// A kernel and what its buffers are.
@@ -204,6 +205,8 @@ struct Lowerer<'g> {
     walks: Option<&'g Walks>,
     /// Sums of what differs from entry to entry and what does not, which is rather added outside of the loop.
     apart: HashMap<ValueId, (ValueId, ValueId)>,
+    /// Tables that have been met, and their numbers.
+    tables: Vec<(Arc<body::Table>, u32)>,
 }
 
 /// A body with what is known about it.
@@ -291,6 +294,7 @@ impl<'g> Lowerer<'g> {
             arms: 0,
             walks,
             apart: HashMap::new(),
+            tables: Vec::new(),
         }
     }
 }
@@ -501,12 +505,22 @@ impl Lowerer<'_> {
                     [coord] if self.stays_in(source, coord, table.values.len()) => offset,
                     _ => self.clamped_entry(offset, table.values.len()),
                 };
-                let number = self.builder.table(table.values.clone());
+                let number = self.table(table);
                 self.builder.entry(number, offset)
             }
             body::Op::Read { tensor, .. } => self.read(source, id, *tensor, bound),
             body::Op::Reduce { .. } => self.reduce(source, id, bound),
         }
+    }
+
+    /// The number of a table: one that has been met is not compared with all others again.
+    fn table(&mut self, table: &Arc<body::Table>) -> u32 {
+        if let Some((_, known)) = self.tables.iter().find(|(known, _)| Arc::ptr_eq(known, table)) {
+            return *known;
+        }
+        let number = self.builder.table(table.values.clone());
+        self.tables.push((table.clone(), number));
+        number
     }
 
     /// Whether a coordinate is the place inside a window of that size: no box that is computed leaves it.

@@ -411,7 +411,6 @@ fn is_plain(resolved: &Resolved, id: NodeId, access: &TensorAccess) -> bool {
 /// The operands of a node that are computed in lanes: coordinates that move along with the row are not.
 fn operands(op: &Op, id: NodeId, access: &TensorAccess) -> Vec<NodeId> {
     let Op::Read { .. } = op else { return op.args() };
-    let read = access.reads.iter().find(|read| read.read == id);
     let plain = |form: &Linear| form.terms.iter().all(|(atom, _)| matches!(atom, Atom::Coord(_)));
-    if read.is_some_and(|read| read.map.iter().all(plain)) { Vec::new() } else { op.args() }
+    if access.read(id).is_some_and(|read| read.map.iter().all(plain)) { Vec::new() } else { op.args() }
 }

@@ -184,7 +184,7 @@ impl Samples {
     /// The body of a reader with reads of the samples, which are the stage `own`.
     pub(super) fn redirected(&self, stages: &Stages, reader: TensorId, own: TensorId) -> Option<Resolved> {
         let resolved = super::inline::body_of(stages, reader)?;
-        let reads = &stages.accesses[reader.index()].reads;
+        let access = &stages.accesses[reader.index()];
         let mut indices = Indices::new(stages.tensor(reader).span);
         indices.body.tables = resolved.body.tables.clone();
         indices.body.binders = resolved.body.binders.clone();
@@ -192,9 +192,8 @@ impl Samples {
         for (id, node) in resolved.body.nodes() {
             let op = match &node.op {
                 Op::Read { tensor, coords, arm } if *tensor == self.source => {
-                    let access = reads.iter().find(|read| read.read == id)?;
                     let kept: Vec<NodeId> = coords.iter().map(|coord| new[coord.index()]).collect();
-                    let coords = self.coords(stages, reader, &access.map, &kept, &mut indices)?;
+                    let coords = self.coords(stages, reader, &access.read(id)?.map, &kept, &mut indices)?;
                     Op::Read { tensor: own, coords, arm: *arm }
                 }
                 op => op.clone().with_args(|arg| new[arg.index()]),

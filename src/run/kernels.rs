@@ -248,7 +248,7 @@ impl Kernels {
     fn compile_one(&self, stages: &Stages, id: TensorId, walks: Option<&Walks>) -> Result<Kernel> {
         let lowered = lower_until(&stages.graph, id, &stages.accesses[id.index()], walks, Pass::Sweep);
         let lowered = lowered.expect("only stages with a body are compiled");
-        let options = JitOptions { vectors: self.vectors, ..JitOptions::default() };
+        let options = JitOptions { vectors: self.vectors, shows: false, ..JitOptions::default() };
         let compile = || jit::compile(std::slice::from_ref(&lowered.kernel), &options);
         let module = match &self.codes {
             Some(codes) => codes.get(format!("{:?} {}", self.vectors, lowered.kernel), compile),

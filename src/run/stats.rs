@@ -19,6 +19,8 @@ pub struct Plan {
     pub live_peak: u64,
     /// Bytes that are held at the same time, at the most.
     pub bytes_peak: u64,
+    /// Bytes that making machine code takes besides, at the most, before the first tile.
+    pub bytes_compiling: u64,
     /// Elements that are needed, of all tensors that are computed.
     pub elements: u64,
     /// Elements computed per element needed; 1 when nothing is computed twice.
@@ -143,6 +145,7 @@ impl Plan {
             "tiles": self.tiles,
             "live_peak": self.live_peak,
             "bytes_peak": self.bytes_peak,
+            "bytes_compiling": self.bytes_compiling,
             "elements": self.elements,
             "recompute_factor": self.recompute_factor,
             "kernels": self.kernels,

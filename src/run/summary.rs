@@ -9,6 +9,7 @@ use crate::access::footprint::Region;
 use crate::access::skip::{List, Needs, Skip};
 use crate::graph::TensorKind;
 use crate::graph::body::TensorId;
+use crate::graph::weights::operations;
 use crate::plan::bands::{Task, task};
 use crate::plan::grid::volume;
 use crate::plan::group::{Group, Role, work_box};
@@ -16,6 +17,7 @@ use crate::plan::peak::Peak;
 use crate::plan::readers::Division;
 use crate::plan::stages::Stages;
 use crate::plan::windows::{numbers, with_fused};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What was computed, by tensor of the script.
@@ -66,6 +68,7 @@ pub fn plan(
         tiles: u64::try_from(tiles).unwrap_or(u64::MAX),
         live_peak: held.tiles,
         bytes_peak: held.bytes().saturating_add(output).saturating_add(inputs),
+        bytes_compiling: bytes_compiling(division),
         elements: elements(division),
         recompute_factor: recompute(slab, &middles) * again(division, slab),
         kernels: kernels(division),
@@ -215,6 +218,32 @@ fn kernels(division: &Division) -> u64 {
     let hosts =
         division.groups.iter().filter(|group| division.stages.hosts.contains_key(&group.target)).count();
     (computed + division.groups.len() - hosts) as u64
+}
+
+/// Bytes that the code of a few small kernels takes while it is made, and the compiler for it.
+const COMPILER: u64 = 16 << 20;
+/// Bytes that a kernel takes per operation while it is compiled: up to a half of this for what was tried, sums of some
+/// 20 kinds of terms as long as they may be.
+const COMPILED: u64 = 3_000;
+/// Bytes per operation that are left of it.
+const CODE: u64 = 500;
+
+/// What compiling takes, at the most: kernels are compiled one after the other.
+fn bytes_compiling(division: &Division) -> u64 {
+    let math = &division.stages.graph.math;
+    let operations = |id: TensorId| -> u64 {
+        let bodies = division.stages.tensor(id).bodies();
+        let all =
+            bodies.iter().map(|resolved| operations(&resolved.body, |call| Some(math.get(call)?.0.len())));
+        all.sum::<usize>() as u64
+    };
+    let members = division.groups.iter().flat_map(|group| group.members.iter().map(|member| member.tensor));
+    let all: BTreeSet<TensorId> = members.chain(division.groups.iter().map(|group| group.target)).collect();
+    let all: Vec<u64> = all.into_iter().map(operations).collect();
+    match all.iter().max() {
+        Some(most) => COMPILER + COMPILED * most + CODE * all.iter().sum::<u64>(),
+        None => 0,
+    }
 }
 
 /// How often slabs need what they share with their neighbours.

@@ -181,9 +181,17 @@ fn plans_are_told() {
     plan(&[]).ends(0).prints("blur.png  64×64 f32\n").prints("turned.npy  8×16 f32\n");
     let ran = plan(&["--read", SLICE, "--json"]);
     let plan_json = json(&ran.ends(0).stdout);
-    for field in
-        ["read", "windows", "tiles", "live_peak", "bytes_peak", "recompute_factor", "kernels", "rings"]
-    {
+    for field in [
+        "read",
+        "windows",
+        "tiles",
+        "live_peak",
+        "bytes_peak",
+        "bytes_compiling",
+        "recompute_factor",
+        "kernels",
+        "rings",
+    ] {
         assert!(!plan_json[field].is_null(), "{field} is missing in {plan_json}");
     }
     plan(&["--read", SLICE, "--stats"])

@@ -295,6 +295,33 @@ fn modules_are_shared_between_threads() {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
+/// Such bodies are made by programs; their code would be as long as it would be slow to make.
+#[test]
+fn rows_that_are_too_long_for_lanes_are_done_step_by_step() {
+    let values = specials(Element::I64);
+    let bytes = bytes_of(Element::I64, &values);
+    for (terms, in_lanes) in [(100, true), (800, false)] {
+        let term = |at: usize| {
+            let (by, quotient, sum) = (3 * at + 4, 3 * at + 5, 3 * at + 6);
+            format!(
+                "    v{by}: i64 = const {}\n    v{quotient}: i64 = floordiv v3 v{by}\n    v{sum}: i64 = add v{} v{quotient}\n",
+                at + 2,
+                by - 1
+            )
+        };
+        let terms: String =
+            (0..terms).map(term).chain([format!("    store b1 v2 v{}\n", 3 * terms + 3)]).collect();
+        let text = format!(
+            "kernel a(n)\n  b0: i64 in\n  b1: i64 out\n  v0: i64 = const 0\n  v1: i64 = arg 0\n  row v2 in v0..v1\n    \
+             v3: i64 = load b0 v2\n{terms}"
+        );
+        let kernel = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let modules = checked(std::slice::from_ref(&kernel));
+        assert_eq!(modules[0].clif(0).contains("i64x2"), in_lanes);
+        compare(&modules, 0, &kernel, &[values.len() as i64], &[bytes.clone(), bytes.clone()]);
+    }
+}
+
 /// A constant divides by way of its inverse: the same bits, for numbers of every size.
 #[test]
 fn division_by_constants() {

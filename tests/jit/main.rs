@@ -32,7 +32,7 @@ fn checked(kernels: &[Kernel]) -> Vec<Module> {
     let widths = [Vectors::V128, Vectors::V256, Vectors::V512];
     let widths = widths.into_iter().filter(|vectors| *vectors <= Vectors::best());
     let compiled = widths.map(|vectors| {
-        let options = JitOptions { verifier: true, regalloc_checker: true, vectors };
+        let options = JitOptions { verifier: true, regalloc_checker: true, vectors, shows: true };
         let module = compile(kernels, &options).unwrap_or_else(|error| panic!("{error}"));
         for at in 0..kernels.len() {
             scan::scan(module.clif(at));

@@ -308,7 +308,7 @@ impl<'p> Checker<'p> {
 
 /// Compiles with verifier and register checker, and looks through the CLIF and the machine code.
 fn checked(lowered: &Lowered, vectors: Vectors) -> Result<Module, String> {
-    let options = JitOptions { verifier: true, regalloc_checker: true, vectors };
+    let options = JitOptions { verifier: true, regalloc_checker: true, vectors, shows: true };
     let module = compile(std::slice::from_ref(&lowered.kernel), &options)?;
     scan::scan(module.clif(0));
     machine::scan(&module, 0);

@@ -87,7 +87,7 @@ pub(super) fn assemble(program: &Program, bits: Bits, past: Option<&Past>, ahead
     }
     bytes.land(done);
     leave(&mut bytes);
-    bytes.finish(&program.pool)
+    bytes.finish(program.pool.bytes())
 }
 
 /// Whole passes, as many as rsi says; at least one.

@@ -9,7 +9,13 @@
 
 use super::affine::Pace;
 use super::ops::{self, Encoding};
+use super::pool::Pool;
 use crate::loops::ir::{BufferId, ValueId};
+
+/// Slots of a frame, at the most.
+const MOST_SLOTS: usize = 1024;
+/// Instructions of a row, at the most.
+const MOST_INSTRUCTIONS: usize = 400_000;
 
 /// A register that is not chosen yet; prints as its number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -181,7 +187,7 @@ pub(super) struct Program {
     pub(super) homes: Vec<Home>,
     pub(super) classes: Vec<Class>,
     pub(super) slots: Vec<Slot>,
-    pub(super) pool: Vec<u8>,
+    pub(super) pool: Pool,
     /// How many registers are handed on from pass to pass.
     pub(super) carried: usize,
     /// Where the pool says which exponents are ordinary: twice the bits of the lowest number, and how much further the
@@ -298,15 +304,12 @@ impl Program {
 
     /// The place of some bytes in the pool, which may have them already.
     pub(super) fn pooled(&mut self, bytes: &[u8]) -> i32 {
-        let size = bytes.len();
-        let known = self.pool.chunks_exact(size).position(|chunk| chunk == bytes);
-        if let Some(at) = known {
-            return (at * size) as i32;
-        }
-        let at = self.pool.len().next_multiple_of(size);
-        self.pool.resize(at, 0);
-        self.pool.extend_from_slice(bytes);
-        at as i32
+        self.pool.place(bytes)
+    }
+
+    /// Whether it has become longer than a row may be.
+    pub(super) fn is_too_long(&self) -> bool {
+        self.slots.len() > MOST_SLOTS || self.insts.len() > MOST_INSTRUCTIONS
     }
 
     /// The number of a slot, which may exist already.

@@ -116,6 +116,9 @@ impl Selector<'_> {
             let missing: Vec<ValueId> =
                 missing.into_iter().rev().filter(|id| self.values.get(*id).is_none()).collect();
             if missing.is_empty() {
+                if self.program.is_too_long() {
+                    return Err("too long");
+                }
                 let lanes = self.compute(top)?;
                 self.values.set(top, lanes);
             } else {

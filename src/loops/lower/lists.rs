@@ -237,6 +237,5 @@ impl Lowerer<'_> {
 /// The access of a read.
 fn access<'s>(source: &Source<'s>, read: NodeId) -> &'s Access {
     let access = source.access.expect("only a tensor's own body reads");
-    let at = access.reads.binary_search_by_key(&read, |read| read.read);
-    &access.reads[at.expect("every read has an access")]
+    access.read(read).expect("every read has an access")
 }

@@ -20,8 +20,7 @@ impl Lowerer<'_> {
         bound: &Bound,
     ) -> ValueId {
         let access = source.access.expect("only a tensor's own body reads");
-        let at = access.reads.binary_search_by_key(&id, |read| read.read);
-        let read = &access.reads[at.expect("every read has an access")];
+        let read = access.read(id).expect("every read has an access");
         if let Some(list) = self.walks.and_then(|walks| walks.looked_up(id)) {
             return self.look_up(source, read, list, bound);
         }

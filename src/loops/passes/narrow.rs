@@ -30,6 +30,7 @@ pub fn narrow(kernel: &Kernel) -> Kernel {
         simplifier: Simplifier::new(kernel),
         narrow: decide(&facts),
         low: vec![None; kernel.values.len()],
+        tables: BTreeMap::new(),
         facts: &facts,
     };
     narrower.block(&kernel.body);
@@ -277,6 +278,8 @@ struct Narrower<'k, 'f> {
     /// The 32 bits of narrow values. Those whose range fits have their value as well, which `sweep` takes out if nobody
     /// uses it.
     low: Vec<Option<ValueId>>,
+    /// The tables of narrow entries.
+    tables: BTreeMap<u32, u32>,
 }
 
 impl Narrower<'_, '_> {
@@ -420,9 +423,11 @@ impl Narrower<'_, '_> {
             }
             Op::Cast(a) => self.low(a),
             Op::Table(table, offset) => {
-                let entries = &self.facts.kernel.tables[table as usize];
-                let table = entries.iter().map(|entry| entry.cast(Element::I32)).collect();
-                let table = self.simplifier.builder.table(table);
+                let (entries, builder) =
+                    (&self.facts.kernel.tables[table as usize], &mut self.simplifier.builder);
+                let table = *self.tables.entry(table).or_insert_with(|| {
+                    builder.table(entries.iter().map(|entry| entry.cast(Element::I32)).collect())
+                });
                 self.simplifier.builder.entry(table, self.simplifier.get(offset))
             }
             _ => unreachable!("decided: not narrow"),

@@ -210,6 +210,15 @@ fn hostile_repetitions() {
             &["run --read a[] => 0 7"],
         ),
         made(
+            "3000 reads of a table of 300000",
+            {
+                let reads: Vec<_> = (0..3_000).map(|i| format!("g[clamp(x * {i}, 0, 299999)]")).collect();
+                let (entries, reads) = ("7, ".repeat(300_000), reads.join(" + "));
+                format!("let g = [{entries}]\ntensor a: i64[x: inf] = {reads}\n")
+            },
+            &["check => 1 E0902"],
+        ),
+        made(
             "a table of tables",
             format!("let g = [{}]\ntensor a: i64[x: 30000] = g[x, 1]\n", "[1, 2, 3], ".repeat(30_000)),
             &["run --read a[29999] => 0 2"],
@@ -279,6 +288,34 @@ fn hostile_code() {
         ),
         made("15000 sines", sum("f32", 15_000, |i| format!("sin(x + {i})")), &["check => 1 E0902"]),
         made("9000 powers", sum("i64", 9_000, |i| format!("(x + {i}) ** x")), &["check => 1 E0902"]),
+        made(
+            "33000 of bits",
+            sum("i64", 33_000, |i| format!("(x ^ {i})")),
+            &["run --read a[0] => 0 544483500"],
+        ),
+        made(
+            "24000 wide numbers as floats",
+            sum("f32", 24_000, |i| format!("f32(x * {})", i + 3)),
+            &["run --read a[0] => 0 0.0"],
+        ),
+        made(
+            "24000 floats as wide numbers",
+            sum("i64", 24_000, |i| format!("i64(d[x] * {i}.5)")),
+            &["run --read a[0] => 0 0"],
+        ),
+        made(
+            "5500 remainders",
+            sum("i64", 5_500, |i| format!("x % {}", i + 2)),
+            &["run --read a[1] => 0 5500"],
+        ),
+        made(
+            "15000 choices",
+            sum("f32", 15_000, |i| format!("(if x > {i} then {i} else 1)")),
+            &["run --read a[0] => 0 15000.0"],
+        ),
+        made("15000 reads", sum("f32", 15_000, |i| format!("d[x + {i}]")), &["run --read a[0] => 0"]),
+        made("30000 hashes", sum("u32", 30_000, |i| format!("hash(x, {i})")), &["check => 1 E0902"]),
+        made("12000 halves", sum("f16", 12_000, |i| format!("f16(d[x] * {i}.5)")), &["check => 1 E0902"]),
         made(
             "2000 clamped reads",
             sum("f32", 2_000, |i| format!("d[clamp(x * {i}, 0, 9)]")),
