@@ -77,7 +77,7 @@ pub(super) fn open(
     let progress = Arc::new(Progress::new(report.is_quiet()));
     engine.on_progress(progress.listener());
     let trace = options.trace.as_ref().map(|path| Arc::new(Mutex::new(Spans::of(path))));
-    for spans in trace.iter().cloned() {
+    if let Some(spans) = trace.clone() {
         let take = move |event| spans.lock().unwrap_or_else(PoisonError::into_inner).add(&event);
         engine.record(Arc::new(Trace::handed(move || micros(start), take)));
     }
