@@ -222,11 +222,11 @@ fn kernels(division: &Division) -> u64 {
 
 /// Bytes that the code of a few small kernels takes while it is made, and the compiler for it.
 const COMPILER: u64 = 16 << 20;
-/// Bytes that a kernel takes per operation while it is compiled: up to a half of this for what was tried, sums of some
-/// 20 kinds of terms as long as they may be.
-const COMPILED: u64 = 3_000;
+/// Bytes that a kernel takes per operation while it is compiled: up to two thirds of this for sums of some 20 kinds of terms, each as
+/// long as it may be (2026-11-19, 128 and 512 bits).
+const COMPILED: u64 = 1_500;
 /// Bytes per operation that are left of it.
-const CODE: u64 = 500;
+const CODE: u64 = 200;
 
 /// What compiling takes, at the most: kernels are compiled one after the other.
 fn bytes_compiling(division: &Division) -> u64 {
