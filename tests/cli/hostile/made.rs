@@ -309,6 +309,16 @@ fn hostile_code() {
             &["run --read a[1] => 0 5500"],
         ),
         made(
+            "600 remainders of floats",
+            sum("f32", 600, |i| format!("d[x] % {i}.5")),
+            &["run --read a[1] => 0 599.0"],
+        ),
+        made(
+            "2000 remainders of floats",
+            sum("f32", 2_000, |i| format!("d[x] % {i}.5")),
+            &["check => 1 E0902"],
+        ),
+        made(
             "15000 choices",
             sum("f32", 15_000, |i| format!("(if x > {i} then {i} else 1)")),
             &["run --read a[0] => 0 15000.0"],
