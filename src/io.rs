@@ -203,6 +203,19 @@ fn expected(element: Element, shape: &[i64], expect: &Expect<'_>) -> Result<()> 
     }
 }
 
+/// The same of a picture, whose colours may be declared first.
+fn mismatched_picture(element: Element, shape: &[i64], expect: &Expect<'_>) -> Fault {
+    match (mismatch(element, shape, expect), shape, expect.shape) {
+        (Fault::Wrong { predicate, help, .. }, [rows, columns, colours], [_, y, x])
+            if (rows, columns) == (y, x) =>
+        {
+            let holds = Some((element, vec![*colours, *rows, *columns]));
+            Fault::Wrong { predicate, help, holds }
+        }
+        (fault, _, _) => fault,
+    }
+}
+
 fn mismatch(element: Element, shape: &[i64], expect: &Expect<'_>) -> Fault {
     let (found, declared) = (array_type(element, shape), array_type(expect.element, expect.shape));
     let predicate = format!("holds {found}, but the declaration says {declared}");

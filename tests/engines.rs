@@ -361,6 +361,22 @@ fn windows_that_overlap_inside_bounds_agree() {
     );
 }
 
+/// What is left of a division by the period is divided once more: neither part of it may wrap where the whole does not.
+#[test]
+fn wrapped_reshapes_agree_far_out() {
+    let small = "
+        tensor a: i32[i: 0..9, j: 0..10] = sum(q in 0..300) i32(j + q)
+        tensor v: i32[y: inf, x: inf] = a.reshape([6, 15]).wrap()[y, x]";
+    agree(small, &["v[-7:9, -20:20]", "v[1000000000000000001:1000000000000000003, 0:8]"]);
+    let large = "
+        tensor a: i32[i: 0..4096, j: 0..1000000000000] = i32(j)
+        tensor v: i32[y: inf, x: inf] = a.reshape([25, 163840000000000]).wrap()[y, x]
+        tensor w: i32[y: inf, x: inf] window [3, 8] stride [4, 8] offset [1, 2] as [k, l]
+            take b = a.reshape([25, 163840000000000]).wrap() window [4, 11] stride [4, 8] offset [-6, 7] = b[k, l]
+        tensor z: i32[y: inf, x: inf] = w[y, x] + w[y, x] * 2";
+    agree(large, &["v[56300:56301, 0:4]", "v[999990:999991, 0:4]", "z[999990:999991, 0:6]"]);
+}
+
 /// Rows are cut where a quotient or a condition on a remainder changes.
 #[test]
 fn rows_in_strips_agree() {

@@ -197,6 +197,8 @@ fn a_file_that_is_not_what_was_declared_shows_both() {
     for name in ["rgb.png", "pillow_lzw.tif"] {
         let message = "holds u8[5, 7, 3], but the declaration says u8[5, 7]";
         check(name, (Element::U8, &[5, 7]), (Element::U8, &[5, 7, 3]), message);
+        let message = "holds u8[5, 7, 3], but the declaration says u8[4, 5, 7]";
+        check(name, (Element::U8, &[4, 5, 7]), (Element::U8, &[3, 5, 7]), message);
     }
 }
 

@@ -380,7 +380,7 @@ impl Forms {
         if by <= 1 {
             return (by == 1).then(|| form.clone());
         }
-        let (even, rest) = form.split(by);
+        let (even, rest) = self.split(body, form, by);
         if self.nesting(&rest) >= MAX_NESTED_FLOORS {
             return None;
         }
@@ -391,6 +391,18 @@ impl Forms {
         }
         let floor = self.intern(Floor { form: rest, by });
         even.plus(1, &Linear::atom(Atom::Floor(floor)))
+    }
+
+    /// The form as `by · even + rest`. Nothing is taken out of a form with bounds that would leave a rest without: code
+    /// computes the rest in 64 bits, and a quotient does not survive that they wrap.
+    ///
+    /// ```text
+    /// 15·(y % 6), which is 15·y - 90·⌊y / 6⌋, by 10      not 15·y, with 9·⌊y / 6⌋ taken out
+    /// ```
+    fn split(&self, body: &Body, form: &Linear, by: i64) -> (Linear, Linear) {
+        let (even, rest) = form.split(by);
+        let torn = self.range(body, form).is_bounded() && !self.range(body, &rest).is_bounded();
+        if torn { (Linear::constant(0), form.clone()) } else { (even, rest) }
     }
 
     /// `⌊form / step⌋` where what is no multiple of `step` stays in one step, so that nothing is left to divide.

@@ -28,6 +28,8 @@ pub(super) struct Report {
     shown: usize,
     errors: usize,
     warnings: usize,
+    /// Nobody reads standard output any more.
+    unread: bool,
     /// Scripts with diagnostics, as the user wrote them.
     scripts: Vec<String>,
 }
@@ -36,7 +38,15 @@ impl Report {
     /// Nothing told yet; `--color` and `--quiet` say how to tell it.
     pub(super) fn new(cli: &Cli) -> Report {
         let style = style(cli.color);
-        Report { style, quiet: cli.quiet, shown: 0, errors: 0, warnings: 0, scripts: Vec::new() }
+        Report {
+            style,
+            quiet: cli.quiet,
+            shown: 0,
+            errors: 0,
+            warnings: 0,
+            unread: false,
+            scripts: Vec::new(),
+        }
     }
 
     /// Writes results to stdout. A reader that has gone away wanted no more, which is no failure.
@@ -44,12 +54,20 @@ impl Report {
         let mut out = stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Ok(()) => Outcome::Done,
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Outcome::Done,
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                self.unread = true;
+                Outcome::Done
+            }
             Err(error) => {
                 let message = format!("cannot write to standard output: {}", why(&error));
                 self.fail("standard output", Diagnostic::new(Code::E0003, message))
             }
         }
+    }
+
+    /// Whether whoever read standard output has gone.
+    pub(super) fn is_unread(&self) -> bool {
+        self.unread
     }
 
     /// Whether only errors are told.

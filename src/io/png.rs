@@ -9,7 +9,7 @@ use super::encode::{Encode, Out};
 use super::error::{Fault, Result, fault};
 use super::shape::{Frame, Order, bytes, split_planes, zeroed};
 use super::source::Source;
-use super::{Array, Expect, mismatch};
+use super::{Array, Expect, mismatched_picture};
 use crate::graph::types::Element;
 use ::png::{
     BitDepth, ColorType, Decoder, DecodingError, Info, Limits, Reader, StreamWriter, Transformations,
@@ -34,7 +34,7 @@ pub(super) fn read(source: &mut Source, expect: &Expect<'_>) -> Result<Array> {
     let mut reader = open(source)?;
     let (element, frame) = layout(&reader);
     let order = frame.order_in(expect.shape).filter(|_| element == expect.element);
-    let Some(order) = order else { return Err(mismatch(element, &frame.shape(), expect)) };
+    let Some(order) = order else { return Err(mismatched_picture(element, &frame.shape(), expect)) };
     let mut data = zeroed(bytes(element, expect.shape)?)?;
     match order {
         Order::Planar if !reader.info().interlaced => read_planes(&mut reader, size(element), &mut data)?,

@@ -266,6 +266,18 @@ fn a_pipe_is_read_without_prompts() {
     folder.itp_fed(&["repl"], "\u{0}\u{1b}[A€\n((((\n:\n:::\n").ends(1);
 }
 
+/// Lines may come without end: the session ends when nobody reads its answers.
+#[cfg(unix)]
+#[test]
+fn a_session_that_nobody_reads_ends() {
+    let command = format!(
+        "yes 1+1 | timeout 20 {} repl | head -n 1; echo ${{PIPESTATUS[1]}}",
+        env!("CARGO_BIN_EXE_itp")
+    );
+    let ran = std::process::Command::new("bash").args(["-c", &command]).output().expect("runs");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "2\n0\n");
+}
+
 /// The sessions on the page: ` ```repl ` blocks, one session from the first to the last.
 #[test]
 fn the_page_shows_what_happens() {

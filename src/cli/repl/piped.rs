@@ -1,4 +1,5 @@
-//! The session on a pipe: lines in, answers out, no prompt; what failed is told, and the next line is read.
+//! The session on a pipe: lines in, answers out, no prompt; what failed is told, and the next line is read, until there is none
+//! or nobody reads the answers.
 
 use super::pieces::Inputs;
 use super::state::{Session, Then};
@@ -31,7 +32,7 @@ pub(super) fn run(session: &mut Session, report: &mut Report) -> Outcome {
                 Then::Quit => return outcome,
             }
         }
-        if read == 0 {
+        if read == 0 || report.is_unread() {
             return outcome;
         }
     }

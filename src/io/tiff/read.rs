@@ -12,7 +12,7 @@ use crate::io::elements::{size, swap_bytes};
 use crate::io::error::{Fault, Result, fault};
 use crate::io::shape::{Frame, Order, bytes, zeroed};
 use crate::io::source::Source;
-use crate::io::{Array, Expect, mismatch};
+use crate::io::{Array, Expect, mismatched_picture};
 use std::io::{self, BufRead, Read};
 
 /// What the directory says about the image.
@@ -73,7 +73,9 @@ pub(in crate::io) fn read(source: &mut Source, expect: &Expect<'_>) -> Result<Ar
     let directory = Directory::read(source)?;
     let picture = picture(source, &directory)?;
     let order = picture.frame.order_in(expect.shape).filter(|_| picture.element == expect.element);
-    let Some(order) = order else { return Err(mismatch(picture.element, &picture.frame.shape(), expect)) };
+    let Some(order) = order else {
+        return Err(mismatched_picture(picture.element, &picture.frame.shape(), expect));
+    };
     let parts = parts(source, &directory, &picture)?;
     let data = zeroed(bytes(expect.element, expect.shape)?)?;
     let mut target = Target { data, order, frame: picture.frame, size: size(picture.element) };
